@@ -314,9 +314,10 @@ class Entrance:
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.state_for_request(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
-        if "at" not in params or not area.takes_at:
+        is_write = environ["REQUEST_METHOD"] not in READ_METHODS
+        if "at" not in params or not (area.takes_at or (is_write and area.writes_site)):
             return self._held(environ, state)
-        if environ["REQUEST_METHOD"] not in READ_METHODS:
+        if is_write:
             raise ValidationError(
                 'The "at" parameter can only be used in reads, because a past state can\'t be changed'
             )

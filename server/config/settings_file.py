@@ -79,12 +79,21 @@ def change_settings_text(text: str, changes: Mapping[Path, Any], *, prune: bool 
         edits = {top: expected.get(top, REMOVE) for top in sorted(tops)}
         for expand in (False, True):
             edited = edit_yaml(text, tree, edits, expand=expand, flow_lists=True)
-            if is_same_value(_read(edited), expected):
+            if _contains(edited, expected):
                 return bom + (edited if edited.strip() or not text.strip() else _NO_SETTINGS)
     except SyntaxProblem as error:
         place = place_of(FILE, error.line, error.column)
         raise ConflictError(f"{place}: {error.message}; fix the file first") from error
-    raise ConflictError(f"{FILE} contains syntax that Bifolio can't change safely; edit the file by hand")
+    anchors = ", such as an anchor (&) that is used elsewhere (*)" if "&" in text else ""
+    what = f"{FILE} contains syntax that Bifolio can't change safely{anchors}"
+    raise ConflictError(f"{what}; edit the file by hand")
+
+
+def _contains(text: str, expected: Mapping[str, Tree]) -> bool:
+    try:
+        return is_same_value(_read(text), expected)
+    except SyntaxProblem:  # The edit has removed an anchor that is still used.
+        return False
 
 
 def _read(text: str) -> dict[str, Tree]:

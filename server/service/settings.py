@@ -442,9 +442,14 @@ def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
                 )
 
 
-def invalid(errors: Sequence[tuple[str, str]]) -> ValidationError:
-    """Return the error for some invalid values. Each has a dotted path and a message."""
+def invalid(errors: Sequence[tuple[str | tuple[str, ...], str]]) -> ValidationError:
+    """Return the error for some invalid values. Each has a path, which can be dotted, and a message."""
     rows = [
-        {"path": name.split("."), "message": message, "name": "ValidationError"} for name, message in errors
+        {
+            "path": path.split(".") if isinstance(path, str) else list(path),
+            "message": message,
+            "name": "ValidationError",
+        }
+        for path, message in errors
     ]
     return ValidationError(errors[0][1], {"errors": rows})

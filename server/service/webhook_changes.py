@@ -1,10 +1,12 @@
 """Webhooks in site.yaml: creating, changing and deleting them over the API (docs/webhooks.md)."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 from server.auth.permissions import WEBHOOK, has_site_permission, require_of_site
@@ -21,8 +23,10 @@ from server.errors import (
     ValidationError,
     with_fix,
 )
+from server.events.database import EventDatabase
 from server.events.webhooks.http_client import is_public
-from server.events.webhooks.secret_files import generate
+from server.events.webhooks.queue import remove
+from server.events.webhooks.secret_files import discard, generate
 from server.formats.edits import REMOVE
 from server.schema.spelling import suggestion
 from server.service.dry_run import FileChange
@@ -40,6 +44,7 @@ from server.service.webhooks import may_read_sent, rotation_lock
 from server.service.write import Writes
 from server.write.context import Context
 
+log = logging.getLogger("bifolio")
 MAX_WEBHOOKS = 100  # that the API creates; site.yaml can contain more
 MAX_ITEMS = 100  # in a list, or headers
 # Keys that the API can't change, with the reason.
@@ -149,6 +154,8 @@ def _values(data: object, *, fixed: Sequence[str]) -> Iterator[tuple[str, Any]]:
         if key == "url":
             _refuse_variable(value, "url")
         for name, header in value.items() if key == "headers" and value else ():
+            if header is not None and not _is_text(header):
+                raise invalid([(("headers", name), f"headers.{name[:100]} must be {_TEXT[1]}, or null")])
             _refuse_variable(header, "headers", name)
         yield key, f"{value}s" if key == "debounce" and isinstance(value, int) and value else value
 
@@ -158,7 +165,7 @@ def _refuse_variable(value: str | None, *path: str) -> None:
         # The variables of the server can contain secrets that callers of the API may not know. A value that
         # the webhook already has is refused too: otherwise, a caller could guess the variable's name.
         message = f"environment variables can't be used over the API; write env:NAME into {FILE} instead"
-        raise invalid([(".".join(path), message)])
+        raise invalid([(path, message)])
 
 
 def _is_text(value: object) -> bool:
@@ -170,15 +177,11 @@ def _is_list(value: object) -> bool:
 
 
 def _is_headers(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and len(value) <= MAX_ITEMS
-        and all(one is None or _is_text(one) for one in value.values())
-    )
+    return isinstance(value, dict) and len(value) <= MAX_ITEMS
 
 
 def _is_pause(value: object) -> bool:
-    return isinstance(value, str) or (type(value) is int and 0 <= value <= 3600)
+    return (isinstance(value, str) and value == value.strip()) or (type(value) is int and 0 <= value <= 3600)
 
 
 _TEXT = (_is_text, "a string of at most 2,000 characters")
@@ -237,13 +240,31 @@ def make_change(
     return replace(caller, state=state), version_for(writes, state.settings), outcome.commit
 
 
-def create_secret(writes: Writes, name: str) -> str | None:
+def create_secret(root: Path, name: str) -> str | None:
     """Generate the secret of a new webhook. Return None if it can't be stored."""
     try:
-        with rotation_lock(writes.site.root) as is_held:
-            return generate(writes.site.root, name) if is_held else None
+        with rotation_lock(root) as is_held:
+            return generate(root, name) if is_held else None
     except (BusyError, SetupError):
         return None
+
+
+def forget_former(root: Path, database: EventDatabase, change: WebhookChange, last_event: int | None) -> None:
+    """Delete the state of a deleted webhook, or of an earlier one that had the name of a new one.
+
+    `last_event` is the number of the last event that the earlier webhook could have sent, or None for the
+    newest event. site.yaml has already been written, so an error is only logged.
+    """
+    try:
+        last_event = database.bounds().last if last_event is None else last_event
+        with database.writing() as transaction:
+            remove(transaction.connection, change.name, last_event)
+        if change.verb is Verb.DELETE:
+            with rotation_lock(root) as is_held:
+                if is_held:
+                    discard(root, change.name)
+    except (BusyError, SetupError, StorageError) as error:
+        log.warning("the deliveries or the secret of webhook %s can't be deleted: %s", change.name, error)
 
 
 def _prepare(change: WebhookChange, context: Context) -> tuple[str, str]:
@@ -268,8 +289,10 @@ def _edited(old: SettingsFile, change: WebhookChange) -> tuple[list[Any], int]:
     written, names = old.file.get(WEBHOOKS), [webhook.name for webhook in old.settings.webhooks]
     entries: list[Any] = list(written) if isinstance(written, list) else []
     if change.verb is Verb.CREATE:
-        if change.name in names:
-            raise ConflictError(f'There is already a webhook named "{change.name}"')
+        # The secrets of two names that differ only in case could be in the same file.
+        same = next((name for name in names if name.lower() == change.name.lower()), None)
+        if same:
+            raise ConflictError(f'There is already a webhook named "{same}"')
         if len(names) >= MAX_WEBHOOKS:
             raise ConflictError(f"There are already {MAX_WEBHOOKS} webhooks; delete one first")
         new = _with_values({"name": change.name}, Webhook(change.name, ""), old.settings, change)
@@ -378,10 +401,15 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
             raise invalid([("types", with_fix(f'unknown content type "{name[:100]}"', fix))])
 
 
-def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[str, str]:
-    """Return the key of the changed webhook that caused an error ("" if unknown), and the error's message."""
+def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[tuple[str, ...], str]:
+    """Return the path of the value in the changed webhook that caused an error, and the error's message.
+
+    The path is a key, `headers` with the name of a header, or "" if it is unknown.
+    """
     for path, place in new.file.positions.items():
         is_here = place.line == error.line and error.column in (place.column, place.value_column)
         if path[:2] == (WEBHOOKS, i) and len(path) > 2 and is_here:
-            return str(path[2]), with_fix(error.message, error.fix)
-    return "", str(error)
+            return tuple(map(str, path[2 : 4 if path[2] == "headers" else 3])), with_fix(
+                error.message, error.fix
+            )
+    return ("",), str(error)

@@ -225,11 +225,18 @@ def test_two_people_do_not_overwrite_each_other(api: Api) -> None:
         ({"status": ["drafts"]}, "status", '"status" must be "published" or "draft"'),
         ({"debounce": "soon"}, "debounce", "debounce must be a duration"),
         ({"debounce": "2h"}, "debounce", "debounce must not be longer than one hour"),
+        ({"debounce": "10s\n"}, "debounce", 'debounce must be a duration such as "10s"'),
         ({"debounce": 1.5}, "debounce", 'debounce must be a duration (found "1.5")'),
         ({"debounce": -1}, "debounce", 'debounce must be a duration such as "10s"'),
-        ({"headers": {"Host": "a"}}, "headers", 'the header "Host" is listed twice, or is one that'),
-        ({"headers": {"a b": "c"}}, "headers", 'invalid header name "a b"'),
-        ({"headers": {"X": "a\nb"}}, "headers", "headers.X contains characters that are not allowed"),
+        ({"headers": {"Host": "a"}}, "headers.Host", 'the header "Host" is listed twice, or is one that'),
+        ({"headers": {"a b": "c"}}, "headers.a b", 'invalid header name "a b"'),
+        (
+            {"headers": {"X": 5}},
+            "headers.X",
+            "headers.X must be a string of at most 2,000 characters, or null",
+        ),
+        ({"headers": {"X": "env:A"}}, "headers.X", NO_VARIABLES),
+        ({"headers": {"X": "a\nb"}}, "headers.X", "headers.X contains characters that are not allowed"),
         ({"headers": ["X"]}, "headers", "headers must be an object of strings"),
         ({"enabled": "yes"}, "enabled", "enabled must be true or false"),
         ({"name": "other"}, "name", "name can't be set over the API: a webhook can't be renamed"),
@@ -239,7 +246,7 @@ def test_two_people_do_not_overwrite_each_other(api: Api) -> None:
 )
 def test_an_invalid_value_names_the_key(api: Api, data: dict[str, Any], path: str, message: str) -> None:
     answer = send(api, "PUT", "/webhooks/build", data)
-    assert (answer.status, answer.error["details"]["errors"][0]["path"]) == (400, [path])
+    assert (answer.status, answer.error["details"]["errors"][0]["path"]) == (400, path.split("."))
     assert message in answer.error["message"]
     assert api.read("site.yaml") == SITE
 
@@ -250,6 +257,24 @@ def test_an_invalid_value_names_the_key(api: Api, data: dict[str, Any], path: st
 def test_an_invalid_webhook_is_not_created(api: Api, data: object) -> None:
     assert api.post("/webhooks", data, "admin").status == 400
     assert api.read("site.yaml") == SITE
+
+
+def test_a_past_state_is_not_changed(api: Api) -> None:
+    for method, path in (("POST", "/webhooks"), ("PUT", "/webhooks/build"), ("DELETE", "/webhooks/build")):
+        answer = send(api, method, f"{path}?at=HEAD", {"name": "new", "url": URL})
+        assert (answer.status, "can only be used in reads" in answer.error["message"]) == (400, True)
+    assert api.read("site.yaml") == SITE
+
+
+@pytest.mark.parametrize("kind", ["value", "merge"])
+def test_a_webhook_with_an_anchor_is_deleted(api: Api, kind: str) -> None:
+    second = "  - <<: *a\n    name: b\n" if kind == "merge" else "  - {name: b, url: *u}\n"
+    text = f"webhooks:\n  - &a\n    name: a\n    url: &u {URL}\n    headers: {{X: y}}\n{second}"
+    write(api.root, {"site.yaml": text})
+    api.site.refresh()
+    [_, kept] = api.site.state.settings.webhooks
+    assert send(api, "DELETE", "/webhooks/a").status == 204
+    assert api.site.state.settings.webhooks == (kept,)
 
 
 def test_a_broken_file_is_not_changed(api: Api) -> None:

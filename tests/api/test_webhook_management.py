@@ -87,6 +87,34 @@ def states(api: Api) -> list[str]:
     return [row["state"] for row in deliveries(api).data]
 
 
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_new_webhook_inherits_nothing_from_a_former_one(
+    api: Api, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, by_hand: bool
+) -> None:
+    monkeypatch.setenv("NOT_SET", "https://hooks.example.org/")
+    receiver.answer = status(410)
+    with delivering(api):
+        api.post("/api/notes", {"title": "One"})
+        until(lambda: bool(api.get("/webhooks", "all").data[0]["disabledAt"]))
+    secret, text = api.root / ".bifolio/webhooks/build.secret", api.read("site.yaml")
+    assert (secret.exists(), len(deliveries(api).data) > 0) == (True, True)
+    if by_hand:
+        start, end = text.index("  - name: build"), text.index("  - {name: off")
+        write(api.root, {"site.yaml": text[:start] + text[end:]})
+        api.site.refresh()
+    else:
+        answer = api.ask("DELETE", "/webhooks/build", headers={"If-Match": "*"})
+        assert (answer.status, secret.exists()) == (204, False)
+    made = api.post("/webhooks", {"name": "build", "url": "https://hooks.example.org/"})
+    assert (made.status, made.data["disabledAt"], made.data["last"]) == (201, None, None)
+    assert deliveries(api).data == []
+
+
+def test_names_differ_in_more_than_case(api: Api) -> None:
+    answer = api.post("/webhooks", {"name": "Build", "url": "https://hooks.example.org/"})
+    assert (answer.status, answer.error["message"]) == (409, 'There is already a webhook named "build"')
+
+
 def test_webhooks_are_listed_without_secrets(api: Api, receiver: Receiver) -> None:
     build, off, lacking = api.get("/webhooks", "all").data
     assert build == {

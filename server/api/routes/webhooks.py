@@ -38,6 +38,7 @@ from server.service.webhook_changes import (
     create_secret,
     creation,
     deletion,
+    forget_former,
     make_change,
     may_change_webhooks,
     require_change,
@@ -83,11 +84,14 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
     def apply(caller: Caller, wanted: WebhookChange) -> Response:
         if is_dry_run():
             return answer_files(try_change(writes, caller, wanted))
+        last_event = database.bounds().last if wanted.verb is Verb.CREATE else None
         caller, version, commit = make_change(writes, caller, wanted, commit_message(request, wanted.message))
+        if wanted.verb is not Verb.CHANGE:
+            forget_former(site.root, database, wanted, last_event)
         if wanted.verb is Verb.DELETE:
             return add_commit_header(Response(status=204), commit)
         is_new = wanted.verb is Verb.CREATE
-        meta = {"meta": {"secret": create_secret(writes, wanted.name)}} if is_new else {}
+        meta = {"meta": {"secret": create_secret(site.root, wanted.name)}} if is_new else {}
         listed = Webhooks(site.root, database, caller).get(wanted.name)
         response = answer(dumps({"data": _webhook_json(listed), **meta}), 201 if is_new else 200, NO_STORE)
         return add_commit_header(_tagged(response, version), commit)

@@ -48,6 +48,19 @@ def update_webhooks(
             connection.execute("UPDATE webhooks SET settings = ? WHERE name = ?", (digest, name))
 
 
+def remove(connection: Connection, name: str, last_event: int) -> None:
+    """Delete a webhook's state and its deliveries of events up to `last_event`.
+
+    A new webhook with this name then inherits nothing.
+    """
+    selected = "FROM deliveries WHERE webhook = ? AND first <= ?"
+    statement = f"DELETE FROM exchanges WHERE delivery IN (SELECT number {selected})"
+    connection.execute(statement, (name, last_event))
+    connection.execute(f"DELETE {selected}", (name, last_event))
+    statement = "DELETE FROM webhooks WHERE name = ? AND (cursor < ? OR disabled IS NOT NULL)"
+    connection.execute(statement, (name, last_event))
+
+
 def _digest(webhook: Webhook) -> str:
     return blake2b(repr((webhook, webhook.headers)).encode(), digest_size=16).hexdigest()
 

@@ -63,6 +63,14 @@ def generate(root: Path, name: str) -> str:
     return made
 
 
+def discard(root: Path, name: str) -> None:
+    """Delete the generated secret of a deleted webhook. Raises SetupError."""
+    try:
+        _path(root, name).unlink(missing_ok=True)
+    except OSError as error:
+        raise _unusable(name, error.strerror or str(error)) from error
+
+
 def _replace(root: Path, name: str, text: str) -> None:
     try:
         path = _path(root, name)
