@@ -26,7 +26,10 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     if PEERS.exists():
         measured = json.loads(PEERS.read_text())["rows"]
-        titles = {"new": "New requests for documents rendered before", "again": "The same request again"}
+        titles = {
+            "new": "Uncached requests for documents that are already rendered",
+            "again": "The same request again",
+        }
         for kind, title in titles.items():
             rows = [row for row in measured if row["requests"] == kind]
             for figure, key in (("rate", "requests a second"), ("median_ms", "median latency, ms")):

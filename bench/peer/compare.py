@@ -153,11 +153,11 @@ def _print_new(found: Sequence[Mapping[str, Any]]) -> None:
         "to Strapi",
         "to json-server",
     ]
-    show("New requests for documents rendered before", head, rows, _NOTE)
+    show("Uncached requests for documents that are already rendered", head, rows, _NOTE)
 
 
 _NOTE = (
-    f"Each cell: requests per second, median / p99 in milliseconds, with {CONNECTIONS} connections."
+    f"Each cell: requests per second, then median / p99 latency in ms, with {CONNECTIONS} connections."
     " Each number is the median of all rounds."
 )
 _PRINTED: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], None]] = {

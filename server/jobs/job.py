@@ -85,7 +85,7 @@ class Job(ABC):
 
     name: str
     failure = "a job has failed and will be retried"  # log message after an unexpected error
-    first_pause_s = 0.0  # delay of the first run after the runner has started
+    initial_delay_s = 0.0  # seconds from the runner's start to the first run
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
@@ -95,7 +95,8 @@ class Job(ABC):
     def run(self, context: JobContext) -> float | None:
         """Do the work that is due. Return the seconds until the next run, or None to wait for `wake`.
 
-        Long runs must check `context.stopping`. Raises JobFailedError if the job has logged a failure.
+        Long runs must check `context.stopping`. Raises JobFailedError if the run failed and the job has
+        already logged why.
         """
 
     def close(self) -> None:  # noqa: B027  # optional

@@ -79,7 +79,7 @@ class _JobThread:
         self._stopping = threading.Event()
         self._is_woken = self._is_started = False
         # None if the job runs only when `wake` is called
-        self._due: float | None = clock.monotonic() + job.first_pause_s
+        self._due: float | None = clock.monotonic() + job.initial_delay_s
         # Before this time, a call to `wake` has no effect, because the job has failed.
         self._held_until = 0.0
         self._error, self._failures, self._failed_at = "", 0, 0.0

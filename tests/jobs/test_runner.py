@@ -22,9 +22,9 @@ class Recurring(Job):
         pause_s: float | None,
         work: Callable[[JobContext], object] = lambda _: None,
         backoff: Backoff | None = None,
-        first_pause_s: float = 0.0,
+        initial_delay_s: float = 0.0,
     ) -> None:
-        self.name, self._pause_s, self._work, self.first_pause_s = name, pause_s, work, first_pause_s
+        self.name, self._pause_s, self._work, self.initial_delay_s = name, pause_s, work, initial_delay_s
         self.failure, self.backoff = f"{name} has failed", backoff or Backoff()
         self.runs, self.is_closed = 0, False
 
@@ -51,7 +51,7 @@ def refuse(_: JobContext) -> None:
 
 
 def test_each_job_runs_when_it_is_due(clock: ManualClock) -> None:
-    often, seldom = Recurring("often", 1.0), Recurring("seldom", 10.0, first_pause_s=3.0)
+    often, seldom = Recurring("often", 1.0), Recurring("seldom", 10.0, initial_delay_s=3.0)
     runner = Runner([often, seldom], clock)
     assert runner.run_due() == ["often"]
     assert runner.run_due() == []

@@ -135,7 +135,7 @@ def change_settings(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def update_program(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Start a server with --takeover, as an update of the program does."""
+    """Start a server with --takeover, as a server upgrade does."""
     before = machine.process
     assert before
     machine.launch("--takeover")
@@ -179,7 +179,7 @@ PROCESSES: Mapping[str, Fault] = {
     "SIGKILL of the leader": kill_leader,
     "SIGKILL of the generation": kill_generation,
     "SIGSTOP of a worker": stop_worker,
-    "update of the program": update_program,
+    "server upgrade": update_program,
 }
 CHANGES: Mapping[str, Fault] = {
     "schema changed": change_schema,
@@ -192,10 +192,10 @@ CLOCK: Mapping[str, Fault] = {
 }
 MACHINES: Mapping[str, Fault] = {
     "SIGKILL of two machines": kill_two,
-    "PostgreSQL away": stop_database,
-    "bucket away": stop_bucket,
+    "PostgreSQL unavailable": stop_database,
+    "bucket unavailable": stop_bucket,
 }
-REMOTE: Mapping[str, Fault] = {"git remote away": stop_remote}
+REMOTE: Mapping[str, Fault] = {"git remote unavailable": stop_remote}
 
 
 def edit_by_push(scene: "Scene", path: str, change: Callable[[str], str]) -> None:

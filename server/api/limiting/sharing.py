@@ -59,7 +59,7 @@ class CountSharingJob(Job):
 
     def __init__(self, table: CountTable, settings: Settings, timing: Timing) -> None:
         self._table, self._settings, self._timing = table, settings, timing
-        self.first_pause_s = timing.share_limits_s
+        self.initial_delay_s = timing.share_limits_s
         self._limit = parse(settings.api.rate_limit)
         self._store: Store | None = None
         self._is_away = False

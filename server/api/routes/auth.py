@@ -13,8 +13,8 @@ from server.api.routes.handlers import Handlers
 from server.api.routes.login import (
     check_password,
     count_attempt,
-    identifier_attempt,
     login_attempt,
+    login_attempt_for,
     login_response,
     read_sign_in,
     require_active,
@@ -34,7 +34,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     outbox = mail.Outbox()
 
     def count_mail(email: str) -> None:
-        count_attempt(identities.directory().email_limiter, identifier_attempt(request, email))
+        count_attempt(identities.directory().email_limiter, login_attempt_for(request, email))
 
     @handles("login")
     def login() -> Response:

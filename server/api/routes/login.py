@@ -53,7 +53,7 @@ def check_password(request: Request, body: object) -> User:
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
-    attempts, attempt = identities.directory().login_limiter, identifier_attempt(request, form["identifier"])
+    attempts, attempt = identities.directory().login_limiter, login_attempt_for(request, form["identifier"])
     device = read_device_id(body)
     if len(device) >= MIN_DEVICE_CHARS:
         attempt = replace(attempt, device=device)
@@ -66,7 +66,7 @@ def check_password(request: Request, body: object) -> User:
     return user
 
 
-def identifier_attempt(request: Request, identifier: str) -> Attempt:
+def login_attempt_for(request: Request, identifier: str) -> Attempt:
     """Return a login attempt for a user name or email address, even if no such user exists."""
     return login_attempt(request, identities_of(request).users.find_by_identifier(identifier), identifier)
 

@@ -1,4 +1,4 @@
-"""Application of migrations that only one side of a merge contains to the other side."""
+"""Migrations that exist on only one side of a merge: applying them to the other side."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -290,7 +290,7 @@ class _Replay:
     def _skip_or_raise(self, migration: Migration, reason: str) -> None:
         """Skip a migration that can't be applied, or raise ConflictError.
 
-        It can be skipped on base, or if an earlier migration was skipped.
+        It can be skipped if it is applied to the merge base, or if an earlier migration was skipped.
         """
         if self.skipped or self.name == BASE:
             self.skipped.append(migration.label)

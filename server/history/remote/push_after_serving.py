@@ -29,7 +29,7 @@ class PushCommits(Job):
     ) -> None:
         self._takeover, self._site, self._notify = Takeover(past), past.site, notify
         self._pusher, self._timing = Pusher(self._takeover), timing
-        self.first_pause_s = timing.push_s
+        self.initial_delay_s = timing.push_s
         self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)
         self._clock = Clock()
         self._done: object = None  # HEAD's mark when the remote last had all commits

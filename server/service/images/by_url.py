@@ -176,7 +176,7 @@ class Images:
     ) -> MediaFile | BucketUrl:
         derivative, request = self._find_or_make(requests, client)
         if bucket_copy := request.bucket_copy:
-            if client.allows_redirect and (url := bucket_copy.ensure_uploaded_url(derivative.path)):
+            if client.allows_redirect and (url := bucket_copy.upload_if_missing(derivative.path)):
                 derivative.file.close()
                 return BucketUrl(url, varies)
             bucket_copy.record_use(derivative.path)

@@ -46,7 +46,7 @@ class MediaFiles:
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether the server serves this commit to requests without the `at` parameter.
+        """Return whether requests without the `at` parameter get this commit's files.
 
         "" stands for the current files.
         """

@@ -44,7 +44,7 @@ class CheckChanges(Job):
     failure = "a change can't be checked for problems"
 
     def __init__(self, site: Site, report: Report, timing: Timing) -> None:
-        self._site, self._report, self.first_pause_s = site, report, timing.check_s
+        self._site, self._report, self.initial_delay_s = site, report, timing.check_s
         self.backoff = Backoff(timing.check_s, timing.check_s)
         self._checked = self._newest = site.state.snapshot
 
@@ -56,7 +56,7 @@ class CheckChanges(Job):
             problems, fixed = compare_problems(self._site.root, before, snapshot)
             if problems or fixed:
                 self._report(Change(problems=problems, fixed=fixed), 0.0)
-        return self.first_pause_s
+        return self.initial_delay_s
 
 
 def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:

@@ -19,12 +19,12 @@ class FollowLog(Job):
     failure = "a change can't be applied; serving the last good state"
 
     def __init__(self, site: Site, timing: Timing) -> None:
-        self._site, self.first_pause_s = site, timing.follow_log_s
+        self._site, self.initial_delay_s = site, timing.follow_log_s
         self.backoff = Backoff(timing.follow_log_retry_s, timing.follow_log_retry_s)
 
     def run(self, context: JobContext) -> float:
         self._site.follow()
-        return self.first_pause_s
+        return self.initial_delay_s
 
 
 class CommitWrites(Job):
@@ -34,12 +34,12 @@ class CommitWrites(Job):
     failure = "writes can't be committed"
 
     def __init__(self, site: Site, timing: Timing) -> None:
-        self._site, self.first_pause_s = site, timing.commit_s
+        self._site, self.initial_delay_s = site, timing.commit_s
         self.backoff = Backoff(timing.commit_s, timing.commit_s)
 
     def run(self, context: JobContext) -> float:
         self._site.committer.commit_due()
-        return self.first_pause_s
+        return self.initial_delay_s
 
 
 class DeleteStaleFiles(Job):
@@ -49,7 +49,7 @@ class DeleteStaleFiles(Job):
     failure = "unused files can't be deleted from .bifolio/"
 
     def __init__(self, site: Site, timing: Timing) -> None:
-        self._site, self.first_pause_s, self._pause_s = site, timing.first_sweep_s, timing.sweep_s
+        self._site, self.initial_delay_s, self._pause_s = site, timing.first_sweep_s, timing.sweep_s
         self.backoff = Backoff(timing.sweep_s, timing.sweep_s)
 
     def run(self, context: JobContext) -> float:

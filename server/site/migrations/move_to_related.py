@@ -166,7 +166,10 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
 
 
 def _parsed_files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
-    """Yield all valid files of a content type. Refuse the migration if a file can't be parsed."""
+    """Parse and yield each file of a content type.
+
+    Files that can't be parsed are left out, and the draft then refuses the migration.
+    """
     for path, claim in draft.document_files(layout, (type_.uid,)):
         try:
             tree = parse(path, draft.text(path), type_.body if path.endswith(MARKDOWN) else None)

@@ -78,12 +78,12 @@ class SharedImage:
         """
         self.images.record_use(self, file)
 
-    def ensure_uploaded_url(self, file: Path) -> str:
+    def upload_if_missing(self, file: Path) -> str:
         """Upload `file` if the bucket lacks the image, and return the URL to redirect clients to.
 
         Return "" if the server sends images itself, or if the bucket can't store the image now.
         """
-        return self.images.ensure_uploaded_url(self, file)
+        return self.images.upload_if_missing(self, file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class SharedImages:
         if not self._run_later(lambda: self._record_use_quietly(image, file)):
             self._pending.discard(image.path)
 
-    def ensure_uploaded_url(self, image: SharedImage, file: Path) -> str:
+    def upload_if_missing(self, image: SharedImage, file: Path) -> str:
         mode = delivery_mode(image.settings)
         if mode not in (REDIRECT, SIGN):
             return ""

@@ -117,19 +117,21 @@ class ImageCache:
         cached = self._known.get(upload_path)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
-    def needs_variants(self, file: Document, *, placeholders: bool = False) -> bool:
-        """Return True if an image's resized variants must still be created, or added to its document `file`.
+    def needs_variants(self, document: Document, *, placeholders: bool = False) -> bool:
+        """Return True if an image's resized variants must still be created, or added to its `document`.
 
-        If `placeholders` is set, also return True if the placeholder and the main color are missing.
+        If `placeholders` is set, also return True if the placeholder and main color are missing.
         """
-        upload_path = _upload_path(file)
+        upload_path = _upload_path(document)
         image_size, key = self._cached(upload_path)
         if not key or image_size is None:
             return False
         made, placeholder = cached_variants_and_placeholder(self.folder, key, upload_path)
         if made is None or (placeholders and placeholder is None):
             return self.may_retry(key)
-        return (bool(made) and not file.get("formats")) or (placeholders and not file.get(PLACEHOLDER))
+        return (bool(made) and not document.get("formats")) or (
+            placeholders and not document.get(PLACEHOLDER)
+        )
 
     def make_variants_of(self, upload_path: str) -> bool:
         """Create the resized variants of an image. Return False if this fails."""

@@ -62,18 +62,18 @@ class BucketCopy(Protocol):
     """Interface for a transformed image in the bucket, where any machine may have stored it."""
 
     def fetch(self, into: IO[bytes]) -> str:
-        """Download the image to `into`. Return its format, or "" if this is impossible."""
+        """Download the image to `into`. Return its format, or "" if it can't be downloaded."""
 
     def record_use(self, file: Path) -> None:
-        """Keep the image from being evicted.
+        """Record that the image was used, so that it is not evicted soon.
 
-        In the background, upload `file` if the bucket lacks the image.
+        If the bucket lacks the image, upload `file` in the background.
         """
 
-    def ensure_uploaded_url(self, file: Path) -> str:
+    def upload_if_missing(self, file: Path) -> str:
         """Upload `file` if the bucket lacks it.
 
-        Return the URL to redirect to, or "" if the file must be sent.
+        Return the URL to redirect to, or "" if the server must send the file itself.
         """
 
 

@@ -134,7 +134,10 @@ def _read_upload(call: Call) -> _File:
 
 
 def split_data_url(data: str) -> tuple[str, str]:
-    """Return the media type and base64 text in `data`, which is a data URL or only base64."""
+    """Split a data URL into its media type and its base64 text.
+
+    `data` can also be plain base64. Its media type is then application/octet-stream.
+    """
     found = _DATA_URL.match(data[:_MAX_PREFIX_CHARS])
     return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)
 
