@@ -109,7 +109,7 @@ def require_change(caller: Caller, *, sends: bool) -> None:
 # --- requests -------------------------------------------------------------------------------------
 
 
-def creation(caller: Caller, if_match: str, data: object) -> WebhookChange:
+def parse_creation(caller: Caller, if_match: str, data: object) -> WebhookChange:
     """Parse a request to create a webhook. Raises ForbiddenError or ValidationError."""
     require_change(caller, sends=True)
     values = dict(_values(data, fixed=("secret",)))
@@ -119,7 +119,7 @@ def creation(caller: Caller, if_match: str, data: object) -> WebhookChange:
     return WebhookChange(Verb.CREATE, values.pop("name"), if_match, values, _types(caller))
 
 
-def change(caller: Caller, if_match: str, name: str, data: object) -> WebhookChange:
+def parse_change(caller: Caller, if_match: str, name: str, data: object) -> WebhookChange:
     """Parse a request to change some values of a webhook. Raises ForbiddenError or ValidationError."""
     require_change(caller, sends=True)
     if isinstance(data, dict) and data.get("name") == name:
@@ -130,8 +130,8 @@ def change(caller: Caller, if_match: str, name: str, data: object) -> WebhookCha
     return WebhookChange(Verb.CHANGE, name, if_match, values, _types(caller))
 
 
-def deletion(caller: Caller, if_match: str, name: str) -> WebhookChange:
-    """Return the change that deletes a webhook. Raises ForbiddenError."""
+def parse_deletion(caller: Caller, if_match: str, name: str) -> WebhookChange:
+    """Return the change for a request to delete a webhook. Raises ForbiddenError."""
     require_change(caller, sends=False)
     return WebhookChange(Verb.DELETE, name, if_match)
 

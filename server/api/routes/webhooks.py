@@ -34,13 +34,13 @@ from server.service.render import dumps
 from server.service.webhook_changes import (
     Verb,
     WebhookChange,
-    change,
     create_secret,
-    creation,
-    deletion,
     forget_former,
     make_change,
     may_change_webhooks,
+    parse_change,
+    parse_creation,
+    parse_deletion,
     require_change,
     try_change,
     version_for,
@@ -67,19 +67,19 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
     def create_webhook() -> Response:
         caller, if_match = caller_of(request), request.headers.get("If-Match") or "*"
         require_change(caller, sends=True)
-        return apply(caller, creation(caller, if_match, data_of(read_body(request))))
+        return apply(caller, parse_creation(caller, if_match, data_of(read_body(request))))
 
     @handles("updateWebhook")
     def update_webhook(name: str) -> Response:
         caller = caller_of(request)
         require_change(caller, sends=True)
-        return apply(caller, change(caller, required_if_match(), name, data_of(read_body(request))))
+        return apply(caller, parse_change(caller, required_if_match(), name, data_of(read_body(request))))
 
     @handles("deleteWebhook")
     def delete_webhook(name: str) -> Response:
         caller = caller_of(request)
         require_change(caller, sends=False)
-        return apply(caller, deletion(caller, required_if_match(), name))
+        return apply(caller, parse_deletion(caller, required_if_match(), name))
 
     def apply(caller: Caller, wanted: WebhookChange) -> Response:
         if is_dry_run():
