@@ -103,7 +103,8 @@ def connect(host: str, port: int, private_hosts: Collection[str], deadline: floa
         public = [address for address in addresses if is_public(ip_address(address.partition("%")[0]))]
         if not public:
             # The error is part of responses. With the address, callers could explore the private network.
-            log.warning("the host %s has the private IP address %s", host, addresses[0])
+            if host not in addresses:
+                log.warning("the host %s has the private IP address %s", host, addresses[0])
             raise RefusedAddress(
                 f"{host} is not a public address; to allow it, add it to webhooks_allow in site.yaml"
             )

@@ -64,6 +64,12 @@ def test_an_error_does_not_tell_the_address_of_a_name(caplog: pytest.LogCaptureF
     assert "the host localhost has the private IP address" in caplog.text
 
 
+def test_the_log_does_not_repeat_an_address_that_is_the_host(caplog: pytest.LogCaptureFixture) -> None:
+    outcome = send("http://127.0.0.1/", {}, b"{}", (), 5)
+    assert outcome.error == f"127.0.0.1 is {NOT_PUBLIC}"
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "0x7f000001", "2130706433", "::1", "0"])
 def test_this_machine_is_reached_by_none_of_its_names(host: str) -> None:
     with pytest.raises(
