@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSy
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { minified } from "./minify.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const target = process.argv[2] ?? join(here, "../server/api/studio/page/vendor");
@@ -34,10 +35,10 @@ const files = {};
 const used = new Set();
 for (const entry of readdirSync(here).filter((name) => name.endsWith(".js")).sort()) {
   const made = await build({
-    absWorkingDir: here, entryPoints: [entry], bundle: true, minify: true, format: "esm", target: "es2022",
+    absWorkingDir: here, entryPoints: [entry], bundle: true, format: "esm", target: "es2022",
     legalComments: "none", metafile: true, write: false,
   });
-  const text = made.outputFiles[0].contents;
+  const text = await minified(made.outputFiles[0].text);
   const packages = packagesOf(made.metafile);
   packages.forEach((name) => used.add(name));
   writeFileSync(join(target, entry), text);

@@ -9,6 +9,7 @@ import { dirname, join, normalize, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
+import { minified } from "./minify.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const page = join(here, "../server/api/studio/page");
@@ -86,7 +87,8 @@ const built = await build({
 });
 const sheets = await build({ ...options, entryPoints: ["page.css"], outdir: target });
 rmSync(target, { recursive: true, force: true });
-for (const [name, text] of [...filesOf(built), ...sheets.outputFiles.map(({ text }) => ["page.css", text])]) {
+const scripts = filesOf(built).map(async ([name, text]) => [name, await minified(text)]);
+for (const [name, text] of [...(await Promise.all(scripts)), ...sheets.outputFiles.map(({ text }) => ["page.css", text])]) {
   mkdirSync(dirname(join(target, name)), { recursive: true });
   writeFileSync(join(target, name), text);
 }
