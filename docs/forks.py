@@ -6,6 +6,7 @@ environment, folder and open files to this process, forwards signals to the fork
 exit status.
 """
 
+import gc
 import json
 import os
 import select
@@ -30,7 +31,8 @@ import sys
 from docs.forks import serve
 if serve(int(sys.argv[1])):
     from server.commands.cli import main
-    main()
+    from tests.zygote import run_and_exit
+    run_and_exit(main)
 """
 
 
@@ -57,6 +59,8 @@ def serve(descriptor: int) -> bool:
     """
     for module in MODULES:
         import_module(module)
+    gc.collect()
+    gc.freeze()  # Otherwise the garbage collector of each fork would copy the memory that all forks share.
     assert len(os.listdir("/proc/self/task")) == 1, "a process with threads can't be forked"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=descriptor)
     running: dict[int, tuple[int, socket.socket]] = {}  # The keys are the pidfds of the forks.

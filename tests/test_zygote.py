@@ -19,6 +19,9 @@ from tests.waiting import until
 SITE: dict[str, str | bytes] = {"content-types/note.json": schema("note", {"title": "string"})}
 PRINT = "import os, sys; print(os.environ.get('KEPT'), len(sys.argv), flush=True); sys.exit(3)"
 KEEP = "import os, server.errors; server.errors.KEPT = os.environ['KEPT'] = 'here'; os._exit(0)"
+END = "import atexit; atexit.register(print, 'ended', flush=True)"
+FAIL = "from server.commands import cli; cli.main = lambda **_: 1 / 0"
+EXIT = "import sys; from server.commands import cli; cli.main = lambda **_: sys.exit(7)"
 LIST = """
 import os
 descriptors = sorted(os.listdir("/proc/self/fd"))  # one of them is that of the listing
@@ -54,6 +57,18 @@ def test_nothing_that_a_server_sets_is_there_for_the_next(tmp_path: Path) -> Non
     assert start(tmp_path, 1, first=KEEP, output=subprocess.DEVNULL).wait(20) == 0
     look = "import os, sys, server.errors; sys.exit(hasattr(server.errors, 'KEPT') or 'KEPT' in os.environ)"
     assert start(tmp_path, 1, first=look, output=subprocess.DEVNULL).wait(20) == 0
+
+
+def test_a_fork_ends_with_its_exit_handlers_and_status(tmp_path: Path) -> None:
+    for first, status, printed, error in (
+        (END, 1, "ended\n", "is not a site"),
+        (FAIL, 1, "", "ZeroDivisionError"),
+        (EXIT, 7, "", ""),
+    ):
+        process = start(tmp_path, 1, first=first)
+        output, errors = process.communicate(timeout=20)
+        assert (process.returncode, output) == (status, printed)
+        assert error in errors
 
 
 def test_a_fork_leads_a_session_and_keeps_no_descriptor_of_the_zygote(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ The zygote has no threads. It ends when its pytest process ends, and kills the s
 """
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from importlib import import_module
@@ -48,11 +49,11 @@ MODULES = (  # modules that a server imports for its start, its first response a
 )
 PROGRAM = """
 import sys
-from tests.zygote import become_server
+from tests.zygote import become_server, run_and_exit
 first, timing = become_server(int(sys.argv[1]))
 exec(first)
 from server.commands.cli import main
-main(obj=timing)
+run_and_exit(lambda: main(obj=timing))
 """
 
 
@@ -213,6 +214,8 @@ def become_server(descriptor: int) -> tuple[str, Timing]:
     """
     for module in MODULES:
         import_module(module)
+    gc.collect()
+    gc.freeze()  # Otherwise the garbage collector of each fork would copy the memory that all forks share.
     assert len(os.listdir("/proc/self/task")) == 1, "a process with threads can't be forked"
     running: set[int] = set()
     with socket.socket(fileno=descriptor) as asked:
@@ -253,3 +256,25 @@ def _take_on(told: Mapping[str, Any], descriptors: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(told["environment"])
     time.tzset()
+
+
+def run_and_exit(command: Callable[[], None]) -> None:
+    """Run a command, and end the process with its exit status.
+
+    Python's own exit would free all modules one by one, and copy the memory that the forks share.
+    """
+    status = 1
+    try:
+        command()
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        threading._shutdown()  # These two calls do what Python does first at its own exit.
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(status)
