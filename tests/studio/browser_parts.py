@@ -221,6 +221,15 @@ def test_of_a_list_of_relations_what_joins_and_leaves_is_sent(form: Page, site: 
     expect(handles).to_have_count(before + 1)
 
 
+def change_types(page: Page, site: Studio, *changes: dict[str, Any]) -> None:
+    """Change content types over HTTP, as the user who is signed in on the page."""
+    url = f"http://127.0.0.1:{site.port}/api/content-type-builder/changes"
+    headers = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
+    plan = page.request.post(f"{url}?dryRun=true", data={"data": {"changes": changes}}, headers=headers)
+    headers["If-Match"] = plan.headers["etag"]
+    assert page.request.post(url, data={"data": {"changes": changes}}, headers=headers).ok
+
+
 def test_attributes_of_components_may_be_called_as_parts_of_a_field(form: Page, site: Studio) -> None:
     open_form(form, site, "board/one")
     expect(form.get_by_role("textbox", name="Label")).to_have_value("Fog")
@@ -228,6 +237,42 @@ def test_attributes_of_components_may_be_called_as_parts_of_a_field(form: Page, 
     assert sorted(set(ids)) == sorted(ids)
     form.get_by_text("Hint", exact=True).click()
     expect(form.get_by_role("textbox", name="Hint")).to_be_focused()
+
+
+def test_text_in_components_stays_if_its_attribute_is_gone(form: Page, site: Studio) -> None:
+    file = site.root / "content-types/components/shared/sign.json"
+    board, before = site.root / "content/boards/one.yaml", file.read_text()
+    sign = form.get_by_role("group", name="Sign")
+    lost = form.get_by_role("region", name="Text that was not saved")
+    try:
+        open_form(form, site, "board/one")
+        sign.get_by_label("Hint").fill("Not lost")
+        sign.get_by_label("Label").fill("Mist")
+        change_types(form, site, {"operation": "rename", "attribute": "shared.sign.hint", "to": "advice"})
+        lost.wait_for()
+        expect(lost).to_contain_text("Sign › Hint no longer exists. This text was not saved:")
+        expect(lost.get_by_role("region")).to_have_text("Not lost")
+        expect(sign.get_by_label("Advice")).to_have_value("Thick")
+        expect(form.get_by_text("Someone else changed this field.")).to_have_count(0)
+        form.keyboard.press("Control+s")
+        told(form, "Saved")
+        assert "sign: {label: Mist, advice: Thick}" in board.read_text()
+        form.reload()
+        expect(lost.get_by_role("region")).to_have_text("Not lost")
+        lost.get_by_role("button", name="Discard").click()
+        expect(lost).to_have_count(0)
+        # The attribute is removed while the form is closed.
+        sign.get_by_label("Advice").fill("Kept")
+        sign.get_by_label("Label").fill("Haze")
+        form.goto(site.url)
+        file.write_text(before.replace('"hint"', '"height"'))
+        until(lambda: "advice" not in answer_to(form, site, "boards/one?populate=*"))
+        open_form(form, site, "board/one")
+        form.get_by_role("button", name="Restore", exact=True).click()
+        expect(sign.get_by_label("Label")).to_have_value("Haze")
+        expect(lost.get_by_role("region")).to_have_text("Kept")
+    finally:
+        file.write_text(before)
 
 
 def test_components_are_edited_added_moved_and_removed(form: Page, site: Studio) -> None:

@@ -3,6 +3,7 @@
 import { t } from "../language.js";
 import { labelOf, timestamp } from "../text.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { lostInside, reshaped } from "./reshape.js";
 import { Sides } from "./theirs.js";
 import { forget, keep, readKept } from "./unsaved.js";
 import { same } from "./values.js";
@@ -13,7 +14,8 @@ const REST_MS = 300; // typing is kept once it rests for as long
  * @param {import("./resource.js").FormResource} resource
  * @param {any} editing
  */
-export function useKeeping({ place }, { state, update }) {
+export function useKeeping(resource, { state, update }) {
+  const { place } = resource;
   const [offer, set] = useState(/** @type {import("./unsaved.js").Kept | null} */ (null));
   const ready = state.phase === "ready";
   const { base, values, lost, version } = state;
@@ -41,7 +43,11 @@ export function useKeeping({ place }, { state, update }) {
   useEffect(() => () => latest.current(), []); // The content type may have been deleted while somebody typed.
 
   const take = () => {
-    if (offer) update({ values: { ...values, ...offer.values } });
+    if (offer) {
+      const restored = reshaped(resource, offer.values, base);
+      const more = lostInside(resource, offer.base, offer.values);
+      update({ values: { ...values, ...restored }, lost: { ...lost, ...more } });
+    }
     set(null);
   };
   const drop = () => {

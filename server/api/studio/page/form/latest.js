@@ -5,6 +5,7 @@
 import { ApiError } from "../api.js";
 import { FORM, clearMessage, messageAt } from "../store/messages.js";
 import { valuesOf } from "./resource.js";
+import { lacksInside, lostInside, reshaped } from "./reshape.js";
 import { keepKeys } from "./shape.js";
 import { isSecret } from "./unsaved.js";
 import { changedNames, rebase } from "./values.js";
@@ -52,13 +53,14 @@ export async function listen(work, unsure = false) {
 }
 
 /**
- * Return whether a version lacks an attribute that the user has changed.
+ * Return whether a version lacks an attribute that the user has changed, or an attribute in a changed component.
  * @param {Work} work
  * @param {import("./resource.js").Version} version
  */
 function isOutdated({ resource, now }, { document }) {
   const { base, values } = now.current;
-  return changedNames(base, values).some((name) => !(name in document) && !isSecret(resource.place, name));
+  const names = changedNames(base, values).filter((name) => !isSecret(resource.place, name));
+  return names.some((name) => !(name in document)) || lacksInside(resource, names, document);
 }
 
 /**
@@ -99,15 +101,18 @@ export function show(work, version, since) {
 }
 
 /**
- * Show other values, and then apply what was typed since the attributes had the given values. If a content type has
- * lost an attribute, its typed value is in `lost` until the attribute is back.
+ * Show other values, and then apply what was typed since the attributes had the given values. If a content type or
+ * component has lost an attribute, its typed value is in `lost`, and goes back to an attribute of the content type if
+ * this is added again.
  * @param {Work} work
  * @param {Values} fresh
  * @param {Values} since
  */
 export function merge({ resource, now, update }, fresh, since) {
   const { values, theirs, lost } = now.current;
-  const merged = rebase(since, { ...lost, ...values }, fresh, theirs);
+  const [base, typed] = [since, values].map((one) => reshaped(resource, one, fresh));
+  const merged = rebase(base, { ...lost, ...typed }, fresh, theirs);
   for (const name of Object.keys(merged.lost)) if (isSecret(resource.place, name)) delete merged.lost[name];
+  Object.assign(merged.lost, lostInside(resource, since, values));
   update(merged);
 }

@@ -19,9 +19,9 @@ export function Lost({ values, discard }) {
   );
   if (!names.length) return null;
   return html`<section class="notice kept" aria-label=${t`Text that was not saved`}>
-    ${names.map((name) => html`<div key=${name} role="group" aria-label=${labelOf(name)}>
-      <p class="kept-name">${t`${labelOf(name)} no longer exists. This text was not saved:`}</p>
-      <div class="side-by-value" tabindex="0" role="region" aria-label=${labelOf(name)}>${shown(values[name])}</div>
+    ${names.map((name) => html`<div key=${name} role="group" aria-label=${pathLabel(name)}>
+      <p class="kept-name">${t`${pathLabel(name)} no longer exists. This text was not saved:`}</p>
+      <div class="side-by-value" tabindex="0" role="region" aria-label=${pathLabel(name)}>${shown(values[name])}</div>
       <p class="theirs-choice">
         <button class="button" type="button" onClick=${() => copy(name)}>${t`Copy`}</button>
         <button class="button" type="button" onClick=${() => discard(without(values, name))}>${t`Discard`}</button>
@@ -30,6 +30,9 @@ export function Lost({ values, discard }) {
     <span class="hint" role="status">${copied}</span>
   </section>`;
 }
+
+/** @param {string} path  A name, or the path to an attribute in a component. */
+const pathLabel = (path) => path.split(".").map(labelOf).join(" › ");
 
 /** @param {Values} values @param {string} name */
 const without = (values, name) => Object.fromEntries(Object.entries(values).filter(([other]) => other !== name));

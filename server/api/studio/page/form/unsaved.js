@@ -68,8 +68,8 @@ export function keep(place, { etag, base, values, lost }) {
 }
 
 /**
- * The attributes whose values must not be stored, each after the key of its document. They stay known when a content
- * type loses them.
+ * The attributes whose values must not be stored, each after the key of its document or the uid of its component. They
+ * stay known when a content type or component loses them.
  */
 const secrets = new Set();
 
@@ -83,13 +83,19 @@ export function noteSecrets(place, model, attributes) {
   for (const [name, attribute] of Object.entries(attributes)) {
     if (holdsHidden(model, attribute)) secrets.add(`${place} ${name}`);
   }
+  for (const [uid, component] of Object.entries(model.components)) {
+    for (const [name, attribute] of Object.entries(component.attributes)) {
+      if (holdsHidden(model, attribute)) secrets.add(`${uid} ${name}`);
+    }
+  }
 }
 
-/** @param {string} place @param {string} name */
+/** @param {string} place  The key of a document, or the uid of a component. @param {string} name */
 export const isSecret = (place, name) => secrets.has(`${place} ${name}`);
 
 /**
  * Return the stored values of attributes that no longer exist.
+ * The values in components are by path.
  * @param {string} place
  * @param {Record<string, Attribute>} attributes
  */

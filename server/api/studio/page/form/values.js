@@ -47,6 +47,9 @@ export function withoutUnseen(value) {
 /** Properties that a form adds to values for display. They are ignored in comparisons. */
 const OF_FORM = new Set(["__title", "__alt", "__preview", "__url", "__temp_key__", "__id"]);
 
+/** Keys of a component that are not attributes. @param {string} key */
+export const isOfForm = (key) => OF_FORM.has(key) || key === "id" || key === "__component";
+
 /**
  * Return whether two values are equal. An empty text equals a missing value, and the order of keys is ignored.
  * @param {any} a
