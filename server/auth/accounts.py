@@ -41,8 +41,8 @@ MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 class Token:
     """An API token, without its secret string.
 
-    - `branch_only`: whether it may write only to branches other than the served one
-    - `maker`: the actor who created it, such as `user:3`, or None for a token created by a command
+    - `branch_only`: can't write to the served branch.
+    - `maker`: an actor such as `user:3`, or None for a command.
     """
 
     name: str
@@ -55,7 +55,6 @@ class Token:
 
     @property
     def maker_id(self) -> int | None:
-        """Return the id of the user who created the token, or None if it was not a user."""
         kind, _, key = (self.maker or "").partition(":")
         return int(key) if kind == "user" else None
 
@@ -74,7 +73,7 @@ class Token:
 
 
 class Accounts:
-    """One site's accounts database. Thread-safe and fork-safe."""
+    """A site's accounts database. Thread-safe and fork-safe."""
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
@@ -108,9 +107,9 @@ class Accounts:
         maker: str | None = None,
         ends_by: str | None = None,
     ) -> str:
-        """Create a token and return its secret string. It expires at `ends_by` at the latest.
+        """Create a token that expires by `ends_by`, and return its secret string.
 
-        Raises SetupError if another token has the same name, ignoring case.
+        Raises SetupError if the name is taken, ignoring case.
         """
         # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
@@ -144,19 +143,18 @@ class Accounts:
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the valid token with this secret string, or None.
+        """Return the valid token with a secret string, or None.
 
-        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
-        database server must be queried.
+        Raises the errors of `CredentialCache.get`.
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
 
     @contextmanager
     def write_transaction(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Context manager for a write transaction.
+        """Begin a write transaction.
 
-        Yields the connection, and a list to which the caller must add the cache keys of changed accounts.
+        The caller must add the cache keys of changed accounts to the list.
         """
         changed: list[str] = []
         try:

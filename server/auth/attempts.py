@@ -1,4 +1,4 @@
-"""Limits on login attempts and on requests that send an email, counted in the accounts database."""
+"""Limits on login attempts and on requests that send an email."""
 
 import hashlib
 import time
@@ -18,11 +18,10 @@ MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another proce
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """The maximum number of attempts within `window_s` seconds.
+    """The maximum number of attempts within `window_s`.
 
-    - `pair`: for one account name and network address together.
-    - `account`, `address`: for one account, and for one network address.
-    - `devices`: for one account, for additional attempts from devices that are known for the account.
+    - `pair`: for one account from one address.
+    - `devices`: additional attempts from an account's known devices.
     """
 
     pair: int
@@ -41,13 +40,13 @@ CountedKeys = Mapping[str, int]
 
 
 class AttemptLimiter:
-    """Rate limiter for one kind of attempt, such as logins. Thread-safe and fork-safe."""
+    """Rate limiter for one kind of attempt. Thread-safe and fork-safe."""
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def count_attempt(self, attempt: Attempt) -> CountedKeys | None:
-        """Count an attempt before it is made. Return the counted keys, or None if a limit is reached."""
+        """Count an attempt before it is made. Return None if a limit is reached."""
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
                 return self._count(_Keys.for_attempt(self._kind, attempt))
@@ -72,10 +71,7 @@ class AttemptLimiter:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def record_success(self, attempt: Attempt, counted: CountedKeys | None = None) -> None:
-        """Subtract a successful attempt from the counts, and remember its network address and device.
-
-        `counted` contains the keys that `count_attempt` returned.
-        """
+        """Stop counting an attempt, and remember its address and device."""
         keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
@@ -97,7 +93,6 @@ class AttemptLimiter:
     def _candidate_key_sets(
         self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float
     ) -> Iterator[CountedKeys]:
-        """Yield the possible sets of keys under which to count an attempt, preferred sets first."""
         # A known network address skips the account's limit, so an attacker can't lock the user out. A known
         # device gets extra attempts, in case the attacker shares the user's network address.
 
@@ -111,12 +106,7 @@ class AttemptLimiter:
 
 
 class _Keys(NamedTuple):
-    """The keys of the database rows for one attempt.
-
-    - `pair` is the account name together with the network address.
-    - `known_address` marks the network address as known for this account.
-    - `known_device` marks the device as known. It is "" if the client sent no device id.
-    """
+    """Keys of the database rows for one attempt."""
 
     pair: str
     account: str

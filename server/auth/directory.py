@@ -1,4 +1,4 @@
-"""The objects that manage a site's users, API tokens and logins."""
+"""The objects for a site's users, tokens and logins."""
 
 import hmac
 from contextlib import suppress
@@ -18,10 +18,7 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The objects that manage a site's users, API tokens and logins.
-
-    `login_limiter` limits login attempts. `email_limiter` limits requests that send an email.
-    """
+    """Objects for a site's users, tokens and logins."""
 
     accounts: Accounts
     users: Users
@@ -34,7 +31,7 @@ class Directory:
 def open_directory(
     root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
 ) -> Directory:
-    """Open the accounts of the site at `root`. Raises SetupError if that fails."""
+    """Open the accounts of the site at `root`. Raises SetupError."""
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
         accounts,
@@ -52,7 +49,7 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store the signing key's digest. Return whether it differs from the previously stored digest."""
+    """Store the signing key's digest. Return whether the digest has changed."""
     # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

@@ -30,10 +30,7 @@ def may_see_file(actor: Actor, claim: PathClaim) -> bool:
 
 
 def require_document_source(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
-    """Raise ForbiddenError if the actor is not allowed to read the source files of a type's documents.
-
-    Set `draft` if the actor is about to read a draft.
-    """
+    """Raise ForbiddenError if the actor may not read a type's files or, with `draft`, its drafts."""
     # With `options.draftWhen` (`draft_key`), any file can contain a draft.
     require_source(actor, "read", schema)
     require(actor, type_, "find" if type_.kind == "singleType" else "findOne")

@@ -1,4 +1,4 @@
-"""Cache of tokens, users and logins, used to identify a request's caller."""
+"""Cache of tokens, users and logins."""
 
 import threading
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class CredentialCache:
     # (`anew`) before they reject a request.
 
     def __init__(self, watch: ChangeDetector | None) -> None:
-        """`watch` detects writes to the SQLite file. It is None for a database server."""
+        """`watch` is None for a database server."""
         self._watch = watch
         # The cache saves 0.13 of the 0.17 ms that a repeated read with an API token takes.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
@@ -41,10 +41,9 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, bypass_cache: bool = False
     ) -> T | None:
-        """Return a key's cached value, or call `read` if there is none or if `bypass_cache` is set.
+        """Return a key's cached value, or else that of `read`.
 
-        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
-        database server must be queried.
+        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be queried.
         """
         if self._watch is not None:
             return self._get_unchanged(self._watch, key, read, bypass_cache=bypass_cache)

@@ -14,7 +14,7 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """Issuer and verifier of a site's JSON Web Tokens."""
+    """Issuer and verifier of JSON Web Tokens."""
 
     # The issuer is the site's id, so sites reject each other's tokens even if they share a key.
 
@@ -24,14 +24,11 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token that can't be renewed.
-
-        It expires after `lifetime_s` seconds, or earlier if all sessions of the user are ended.
-        """
+        """Return a token that can't be renewed. It expires after `lifetime_s` seconds."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Return the user id and the `sessions` number in a token, or None if the token is invalid."""
+        """Return the user id and `sessions` number, or None."""
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
@@ -79,7 +76,6 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Return a token's claims. Raises PyJWTError if the token is invalid or lacks a `required` claim."""
         # The previous key is accepted until its grace period ends.
         try:
             return self._decode_with(self._key, token, required)

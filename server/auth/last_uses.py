@@ -20,10 +20,7 @@ _SAVE = (
 
 
 class LastUses:
-    """The times at which callers were last active. Thread-safe.
-
-    A request never waits for the database: a thread writes the times.
-    """
+    """Times at which callers were last active. Thread-safe. Requests never wait for the database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -55,7 +52,7 @@ class LastUses:
                 timer.start()
 
     def save(self) -> None:
-        """Write the unsaved times to the database. If that fails, the next call writes them."""
+        """Write the unsaved times. After a failure, the next call tries again."""
         with self._lock:
             self._writer = None
             rows = dict(self._unsaved)
@@ -77,13 +74,12 @@ class LastUses:
                 self._writer[1].cancel()
 
     def all(self) -> Mapping[str, str]:
-        """Return when each caller was last active, by key."""
         with self._engine.reading() as connection:
             saved = dict(connection.execute("SELECT key, used_at FROM last_uses").fetchall())
         return {**saved, **{key: noted[1] for key, noted in self._noted.items()}}
 
     def forget(self, key: str) -> None:
-        """Delete a caller's time, because a new caller can get the same name."""
+        """Delete a caller's time, because the name can be reused."""
         self._noted.remove(key)
         with self._lock:
             self._unsaved.pop(key, None)

@@ -1,4 +1,4 @@
-"""Data classes for logins and login attempts."""
+"""Data classes for logins."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,9 @@ MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored in login attempts, becau
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login. Renewals move `expires_at` forward, but not beyond `ends_at`.
+    """A user's login.
 
-    - `turn`: the number of renewals.
-    - `sessions`: the user's `sessions` number at the time of the login. The login ends if it changes.
+    It ends if the user's `sessions` changes. `turn` is the number of renewals.
     """
 
     id: str
@@ -28,13 +27,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login attempt.
-
-    - `account` identifies the user.
-    - `identifier` is the name or email address that was typed, normalized by `name_key`.
-    - `address` is the client's network address.
-    - `device` is the id that the client sent, or "".
-    """
+    """A login attempt. `identifier` is normalized by `name_key`. `device` can be ""."""
 
     account: str
     identifier: str

@@ -1,4 +1,4 @@
-"""Logins that clients can renew with refresh tokens (the `auth.refresh` setting)."""
+"""Logins that clients can renew with refresh tokens (`auth.refresh`)."""
 
 import secrets
 from dataclasses import astuple, fields
@@ -22,7 +22,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login that ends after `longest`, or after `idle` if it is not renewed."""
+        """Create a login that ends after `longest`, or `idle` without a renewal."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -44,7 +44,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if it has ended, or if it has been renewed since `turn`."""
+        """Renew a login. Return None if it has ended or was renewed after `turn`."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -59,13 +59,7 @@ class Logins:
         return found[0] if found else None
 
     def get_cached(self, login_id: str, *, waits: bool = True, bypass_cache: bool = False) -> Login | None:
-        """Return the login with this id, or None if it is not active.
-
-        Reads from the database if `bypass_cache` is set.
-
-        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
-        database server must be queried.
-        """
+        """Return an active login, or None. Raises the errors of `CredentialCache.get`."""
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, bypass_cache=bypass_cache)
         return login if login and login.expires_at > now() else None
 

@@ -1,4 +1,4 @@
-"""Sends emails, or only logs them if site.yaml configures no mail server."""
+"""Emails, which are only logged without a mail server."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Add a function to the queue. If the queue is full, log an error instead."""
+        """Queue a function. If the queue is full, log an error instead."""
         with self._lock:
             # The thread is started at first use, because threads do not survive a fork.
             if self._thread is None:
@@ -49,7 +49,7 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send an email, or log it if no mail server is configured. Return False if sending fails."""
+    """Send or log an email. Return False if sending fails."""
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())

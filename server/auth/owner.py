@@ -1,4 +1,4 @@
-"""Owner sign-in with a one-time key, which is exchanged for a studio session."""
+"""Owner sign-in with a one-time key."""
 
 import hashlib
 import secrets
@@ -14,7 +14,7 @@ OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time key for owner sign-in. It is valid for KEY_TTL_S seconds. Raises OSError."""
+    """Create a one-time key, valid for KEY_TTL_S seconds. Raises OSError."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:
@@ -25,10 +25,7 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange a one-time key for a session's secret string. Return None if the key is not valid.
-
-    Raises OSError if the session can't be stored.
-    """
+    """Exchange a key for a session's secret string, or None. Raises OSError."""
     folder, session = _make_folder(root), SESSION_PREFIX + secrets.token_urlsafe(32)
     path = _file(folder, key, "key")
     if age_of(path) > KEY_TTL_S:

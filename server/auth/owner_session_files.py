@@ -1,4 +1,4 @@
-"""Expiry of the files that store the owner's studio sessions and one-time keys."""
+"""Expiry of the owner's studio sessions and one-time keys."""
 # This is a separate module so that the background job does not import the authentication libraries.
 
 import time
@@ -18,7 +18,7 @@ def age_of(path: Path) -> float:
 
 
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Delete expired sessions and one-time keys. Return how many files were deleted."""
+    """Delete expired sessions and one-time keys. Return the number of deleted files."""
     removed = 0
     for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):

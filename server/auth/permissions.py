@@ -22,11 +22,10 @@ SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS, TOKEN, WEBHOOK = 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The sender of a request, with permissions such as `article.find`.
+    """The sender of a request.
 
-    - `everything`: whether the actor has all permissions.
-    - `reading`: whether the actor has permission for all READ_ACTIONS.
-    - `branch_only`: whether the actor may write only to branches other than the served one.
+    - `reading`: has all READ_ACTIONS.
+    - `branch_only`: can't write to the served branch.
     """
 
     name: str
@@ -45,8 +44,8 @@ class Actor:
 def forbidden(actor: Actor, subject: str, action: str, *, is_type: bool = True) -> ForbiddenError:
     """Return the error for a missing permission.
 
-    Its details name the permission, unless the actor is the public or can't see the content type. Pass
-    `is_type=False` if the subject is not a content type.
+    Its details are empty if the actor is the public or can't see the content type. Pass `is_type=False` for
+    other subjects.
     """
     permission = f"{subject}.{action}"
     is_seen = not is_type or any(p.startswith(f"{subject}.") for p in actor.permissions) or actor.reading
@@ -90,7 +89,7 @@ def may_source(actor: Actor, action: str, schema: Schema) -> bool:
 
 
 def has_site_permission(actor: Actor, subject: str, action: str, schema: Schema) -> bool:
-    """Return whether the actor has a permission that is not for a content type, such as `branch.find`."""
+    """Return whether the actor has a permission outside content types, such as `branch.find`."""
     # If a content type has the same name, permissions such as `branch.find` refer only to that content type.
     if subject in schema.subjects and not (actor.everything or actor.reading):
         return False
@@ -111,12 +110,10 @@ def require_source(actor: Actor, action: str, schema: Schema) -> None:
 
 
 def may_write_schemas(actor: Actor, schema: Schema) -> bool:
-    """Return whether the actor may change content types and see the source of documents."""
     return actor.may(CONTENT_TYPE, "write") and has_site_permission(actor, SOURCE, "read", schema)
 
 
 def require_schema_write(actor: Actor, schema: Schema) -> None:
-    """Raise ForbiddenError unless the actor may change content types and see the source of documents."""
     if not actor.may(CONTENT_TYPE, "write"):
         raise forbidden(actor, CONTENT_TYPE, "write", is_type=False)
     require_source(actor, "read", schema)
@@ -125,6 +122,5 @@ def require_schema_write(actor: Actor, schema: Schema) -> None:
 # The cache saves 0.3 of the 2.9 µs that sending an event to one stream takes.
 @lru_cache(maxsize=512)
 def permission_subject(uid: str) -> str:
-    """Return the name that permissions use for a content type, such as `article` or `upload`."""
     plugin, _, name = uid.partition("::")
     return "upload" if uid.startswith("plugin::upload") else name.rpartition(".")[2] or plugin

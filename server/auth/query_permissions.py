@@ -23,10 +23,9 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow_query(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3).
+    """Restrict a query to what the actor may read. `own_draft`: the actor has just written the draft.
 
-    Set `own_draft` if the actor has just written the draft. Raises ForbiddenError if the query depends on
-    drafts that are hidden from the actor. Raises KeyNameError if a filter or sort key is not allowed.
+    Raises ForbiddenError for hidden drafts, and KeyNameError for a filter or sort key.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
@@ -71,7 +70,6 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Return the node without the types that the actor can't `find`, or None if no types remain."""
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

@@ -16,7 +16,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role in site.yaml, as the API returns it."""
+    """A role, as the API returns it."""
 
     id: int
     type: str
@@ -33,7 +33,6 @@ def document_id_of(role: str) -> str:
 
 
 def roles_of(settings: Settings) -> list[Role]:
-    """Return the site's roles: first those in _NUMBERS, then the others in the order of site.yaml."""
     names = [*_NUMBERS, *(name for name in settings.roles if name not in _NUMBERS)]
     return [_role(name) for name in names if name in settings.roles]
 
@@ -45,10 +44,10 @@ def _role(name: str) -> Role:
 
 
 def resolve_role(settings: Settings, reference: object, *, strict: bool = False) -> Role | None:
-    """Return the role that a request refers to, or None if there is no such role.
+    """Return the role that a request refers to, or None.
 
-    `reference` is a name, a documentId, an id, or an object such as `{"connect": [{"id": 1}]}`. A name takes
-    precedence. If `strict` is set, return None if the reference fits several roles, or is partly wrong.
+    `reference` is a name, a documentId, an id, or `{"connect": [{"id": 1}]}`. `strict` rejects an ambiguous
+    or partly wrong one.
     """
     if isinstance(reference, dict):
         reference = next((reference[name] for name in ("connect", "set") if name in reference), reference)

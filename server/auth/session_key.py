@@ -1,4 +1,4 @@
-"""The key that signs JSON Web Tokens, from BIFOLIO_JWT_SECRET or else from .bifolio/jwt.key."""
+"""The key that signs JSON Web Tokens."""
 
 import os
 import pwd
@@ -22,7 +22,7 @@ PREVIOUS_KEY_FILE = "jwt.previous.key"
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The previous signing key. Tokens signed with it are accepted until `until_s` (Unix time)."""
+    """The previous signing key, valid until `until_s` (Unix time)."""
 
     text: str
     until_s: float
@@ -32,10 +32,7 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """Return a site's signing key, creating the key file if necessary.
-
-    Raises SetupError if the key can't be read or created, or is too short.
-    """
+    """Return the signing key, creating its file if necessary. Raises SetupError."""
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
     try:
@@ -69,10 +66,7 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous signing key, or None if there is none or its grace period has ended.
-
-    Raises SetupError if BIFOLIO_JWT_SECRET_PREVIOUS is too short.
-    """
+    """Return the previous key in its grace period, or None. Raises SetupError."""
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
         return PreviousKey(given, float("inf")) if given else None
@@ -85,9 +79,9 @@ def previous_key(root: Path) -> PreviousKey | None:
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Replace the signing key. Tokens signed with the old key remain valid for `grace_s` seconds.
+    """Replace the signing key. The old one remains valid for `grace_s` seconds.
 
-    Raises SetupError if the key comes from an environment variable, or a file can't be written.
+    Raises SetupError, for example if an environment variable sets the key.
     """
     # The old key is saved first, so tokens remain valid even if the replacement is interrupted.
     if os.environ.get(KEY_VARIABLE) is not None:

@@ -52,7 +52,7 @@ ADDED_COLUMNS = {
 
 
 def migrate_tables(connection: Connection) -> None:
-    """Add the columns that tables from older releases lack, and insert the initial rows."""
+    """Add missing columns and the initial rows."""
     for table, columns in ADDED_COLUMNS.items():
         there = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
         for name, kind in columns.items():

@@ -1,4 +1,4 @@
-"""Data class for users, and functions that validate and normalize user data."""
+"""Users, and functions that validate and normalize their data."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user, without the password hash. Incrementing `sessions` ends all of the user's sessions."""
+    """A user. Incrementing `sessions` ends all of the user's sessions."""
 
     id: int
     document_id: str
@@ -45,7 +45,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class UserChanges:
-    """The users that have changed since a version, the total number of users, and the current version."""
+    """The users changed since a version, the number of all users, and the current version."""
 
     users: list[User]
     count: int
@@ -53,7 +53,7 @@ class UserChanges:
 
 
 def violated_rule(name: str, value: str, min_chars: int = 1) -> str:
-    """Return the rule that a value violates, such as "must be a valid email", or "" if there is none."""
+    """Return the violated rule, such as "must be a valid email", or ""."""
     # The maximum length is checked first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
@@ -83,7 +83,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return the JSON for a user, as in login responses."""
+    """Return a user's JSON, as in login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,

@@ -1,4 +1,4 @@
-"""Users in the accounts database, with their passwords and the codes that are emailed to them."""
+"""Users in the accounts database, with their passwords and emailed codes."""
 # A user's JSON Web Tokens contain the user's `sessions` number. Incrementing this number invalidates older
 # tokens.
 
@@ -65,7 +65,7 @@ def _number(connection: Connection) -> int:
 
 
 class Users:
-    """The users of one site."""
+    """A site's users."""
 
     def __init__(self, accounts: Accounts) -> None:
         self.engine, self._accounts = accounts.engine, accounts
@@ -82,10 +82,7 @@ class Users:
 
     @contextmanager
     def _write_transaction(self, user_id: int | None = None) -> Iterator[Connection]:
-        """Context manager for a transaction that changes a user, or adds one if `user_id` is None.
-
-        It also increments the version of the user list.
-        """
+        """Begin a transaction that changes a user, or adds one if `user_id` is None."""
         with self._accounts.write_transaction() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
             connection.execute("UPDATE versions SET number = number + 1 WHERE name = 'users'")
@@ -105,12 +102,12 @@ class Users:
 
     @contextmanager
     def locked(self) -> Iterator[dict[str, int]]:
-        """Context manager that prevents changes to users. Yields the number of users by role."""
+        """Prevent changes to users. Yield the number of users by role."""
         with self.engine.writing(lock_statement=_LOCK) as connection:
             yield _count_by_role(connection)
 
     def changes(self, version: int) -> UserChanges:
-        """Return the users that have changed since a version of the user list, or all users for version 0."""
+        """Return the users changed since a version. Version 0 means all users."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -126,11 +123,7 @@ class Users:
         return _user(row) if row else None
 
     def get_cached(self, user_id: int, *, waits: bool = True, bypass_cache: bool = False) -> User | None:
-        """Return the user with this id, or None. Reads from the database if `bypass_cache` is set.
-
-        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
-        database server must be queried.
-        """
+        """Return a user, or None. Raises the errors of `CredentialCache.get`."""
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, bypass_cache=bypass_cache)
 
     def _read(self, key: str) -> User | None:
@@ -141,7 +134,7 @@ class Users:
         return _user(row[1:]) if row else None
 
     def find_by_identifier(self, identifier: str) -> User | None:
-        """Return the user with this name or email address, or None. Look-alike names count as equal."""
+        """Find a user by name or email. Look-alike names count as equal."""
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases of older releases, the names of two users can look alike. In that case, only the older
@@ -173,11 +166,7 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Create a user.
-
-        Raises DuplicateUserError if another user has the name or email address, and ValidationError if the
-        role does not exist.
-        """
+        """Create a user. Raises DuplicateUserError or ValidationError."""
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
@@ -211,13 +200,10 @@ class Users:
             raise DuplicateUserError() from error
 
     def update(self, user_id: int, values: dict[str, Any], if_match: str = "") -> User | None:
-        """Change some of a user's columns. Return the changed user, or None if the user does not exist.
+        """Change a user's columns. Return the user, or None if it does not exist.
 
-        A new password, a new role, blocking and unblocking end all of the user's sessions and invalidate the
-        codes to set a password. `if_match` is the expected `updated_at`, or "" for any.
-
-        Raises DuplicateUserError if another user has the name or email address, PreconditionError if the user
-        has changed since `if_match`, and ValidationError if the role does not exist.
+        A new password or role, blocking and unblocking end all sessions and invalidate codes. `if_match` is
+        the expected `updated_at`. Raises DuplicateUserError, ValidationError or PreconditionError.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -292,17 +278,14 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Use up a password reset code. Return the code's user, or None if the code is invalid."""
+        """Use up a password reset code. Return its user, or None."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm the email address that a code was sent to.
-
-        Return the user as it was before the confirmation, or None if the code is invalid.
-        """
+        """Confirm an email address. Return the still unconfirmed user, or None."""
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:

@@ -18,10 +18,7 @@ MAX_SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The messages that a server prints on the terminal.
-
-    With `quiet`, only the URL and errors are printed. With `verbose`, every file and problem is printed.
-    """
+    """Messages on the terminal. `quiet` leaves only the URL and errors."""
 
     # All workers print here. Each message is written with a single system call, so that messages never get
     # mixed up.
@@ -38,10 +35,9 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print the site's contents, its problems and its URL.
+        """Print the site's contents, problems and URL.
 
-        `commit` is the id, date and subject of the past commit that is served, or None. `studio` is a URL
-        that signs in to the studio, or "".
+        `commit` is the id, date and subject of a past commit. `studio` signs in.
         """
         lines = [] if self.quiet else list(_contents(state, elapsed_s))
         if commit and not self.quiet:

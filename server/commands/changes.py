@@ -1,4 +1,4 @@
-"""`bifolio changes`, which lists changes for scripts."""
+"""`bifolio changes`."""
 
 import json
 import re
@@ -113,10 +113,7 @@ class _EventLog:
 
     @classmethod
     def open(cls, root: Path) -> "_EventLog":
-        """Record all changes to files in the event log, and open it.
-
-        Raises SetupError, StorageError or BusyError.
-        """
+        """Record changed files, and open the log. Raises SetupError, StorageError or BusyError."""
         check_site(root)
         opened = open_site(root, Mode.READ, records=True)
         site, recorder = opened.site, opened.recorder
@@ -138,10 +135,7 @@ class _EventLog:
         return id_of(self.bounds.id, self.bounds.last)
 
     def events_since(self, text: str) -> Iterable[Event]:
-        """Return the events since a position in the log, a commit or a date.
-
-        Raises SetupError if the text is none of these, or GoneError if some of the events have been deleted.
-        """
+        """Return the events since a position, commit or date. Raises SetupError or GoneError."""
         if not text:
             raise GoneError("The position in --since is empty")
         position = _POSITION.fullmatch(text)
@@ -161,7 +155,7 @@ class _EventLog:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """Return the events since a commit or date. They come from the git history if there is one."""
+        """Return the events since a commit or date, if possible from git."""
         root, past, time = self.site.root, PastStates(self.site), parse_time(text, end=False)
         head = head_commit(root)
         try:

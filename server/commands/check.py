@@ -1,4 +1,4 @@
-"""`bifolio check`, which reports and fixes problems in a site."""
+"""`bifolio check`."""
 
 import os
 import sys
@@ -106,7 +106,7 @@ def check(
 
 
 class _SiteOpener:
-    """Callable that opens the site, and stores it in the attribute `opened`."""
+    """Callable that opens the site, and stores it in `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -119,7 +119,7 @@ class _SiteOpener:
 
 
 def _site_prefix(root: Path) -> str:
-    """Return the path of the site's folder with a slash at the end, or "" for the current folder."""
+    """Return the site's path with a final slash, or "" for the current folder."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""

@@ -1,4 +1,4 @@
-"""Table of commands, whose modules are imported only when needed."""
+"""Table of commands, imported only when needed."""
 
 import gc
 import platform
@@ -19,7 +19,7 @@ from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command: its module, its function, and its summary for `--help`."""
+    """A command's module, function, and summary for `--help`."""
 
     module: str
     name: str
@@ -78,8 +78,6 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that imports only the called command, and lists commands in the order of COMMANDS."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 

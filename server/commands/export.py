@@ -1,4 +1,4 @@
-"""`bifolio export`, which saves the API's responses as static files."""
+"""`bifolio export`."""
 
 import time
 from contextlib import nullcontext
@@ -76,10 +76,7 @@ def export_command(
 
 
 def _require_valid_files(site: Site, root: Path, skip_broken: bool) -> None:
-    """Print the errors in the site's files.
-
-    Raises SetupError if there are any, unless `skip_broken` is set.
-    """
+    """Print errors. Raises SetupError, unless `skip_broken` is set."""
     # Documents in files with errors would be missing from the export.
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:

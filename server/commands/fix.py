@@ -1,4 +1,4 @@
-"""`bifolio check --fix`, which fixes problems that have one obvious solution."""
+"""`bifolio check --fix`."""
 
 import difflib
 from collections.abc import Callable
@@ -29,10 +29,7 @@ RunSurvey = Callable[[], tuple[Survey, OpenSite | None]]
 
 
 def fix_problems(root: Path, run_survey: RunSurvey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Fix problems, and return the result of another check. If `text` is set, the fixes are printed.
-
-    `run_survey` checks the site, and returns the result with the opened site.
-    """
+    """Fix problems, and check the site again. `text` prints the fixes."""
     keys: tuple[KeyFix, ...] = ()
     found, opened = run_survey()
     while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # Fixing a key can reveal problems in its value.
@@ -76,7 +73,7 @@ def _fix_documents(
 
 
 def show_changes(root: Path, survey: Survey, prefix: str) -> None:
-    """Print the changes that the fixes would make, as a diff."""
+    """Print a diff of what the fixes would change."""
     writes = key_fix_writes(root, survey.key_fixes)
     if survey.site is not None and survey.audit is not None:
         repair = FixRequest(survey.audit, tuple(find_fixes(survey.audit, survey.site.problems)))

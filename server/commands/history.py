@@ -1,4 +1,4 @@
-"""`bifolio log`, `bifolio diff` and `bifolio blame`, which show the history of documents."""
+"""`bifolio log`, `bifolio diff` and `bifolio blame`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site with the history of its git repository."""
+    """A site with its git history."""
 
     site: Site
     past: PastStates
@@ -60,7 +60,7 @@ class Repository:
 
     @classmethod
     def open(cls, root: Path) -> "Repository":
-        """Open a site. Raises SetupError if it is not in a git repository."""
+        """Open a site. Raises SetupError if it is not in git."""
         check_site(root)
         opened = open_site(root, Mode.READ)
         site, past = opened.site, opened.past
@@ -77,7 +77,7 @@ class Repository:
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def find_document(self, text: str) -> tuple[Type, str]:
-        """Find a document by its file path or by TYPE/ID, and return its type and id. Raises SetupError."""
+        """Find a document by path or TYPE/ID. Raises SetupError."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -101,7 +101,7 @@ class Repository:
             return False
 
     def document_versions(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return the type, id and versions of a document, even if it has been deleted. Raises SetupError."""
+        """Return the type, id and versions of a document, even if deleted. Raises SetupError."""
         type_, document_id = self.find_document(text)
         found = self.versions.list_versions(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
@@ -128,7 +128,6 @@ class Repository:
     def locale_and_status(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
-        """Return the locale and the status of the version to show."""
         # A document that was never published in the locale is shown as a draft.
         locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
@@ -228,7 +227,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents, as TYPE/ID, that differ between two commits ("" means the files on disk)."""
+    """Return the documents (TYPE/ID) that differ between two commits ("" for the files)."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

@@ -1,4 +1,4 @@
-"""`bifolio import strapi`, which imports the content of a Strapi installation."""
+"""`bifolio import strapi`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`bifolio init`, which creates a site."""
+"""`bifolio init`."""
 
 import shlex
 import shutil
@@ -122,10 +122,6 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing_to_add(folder: Path, documents: int | None) -> None:
-    """Print that there is nothing to add.
-
-    `documents` is the number of documents. Raises SetupError if it is None, because the folder is not a site.
-    """
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count_text(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
@@ -140,7 +136,7 @@ def _report_nothing_to_add(folder: Path, documents: int | None) -> None:
 
 
 def _scan_folder(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return the files without a content type, the API ids in use, and the number of documents."""
+    """Return files without a type, used API ids, and the number of documents."""
     if not folder.is_dir():
         return Scan({}), [], 0
     schema = read_content_types(folder)
@@ -186,7 +182,6 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write the files that don't exist yet. With `dry_run`, only report what would be written."""
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():

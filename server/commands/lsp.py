@@ -1,4 +1,4 @@
-"""`bifolio lsp`, which starts a language server for an editor."""
+"""`bifolio lsp`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`bifolio mcp`, through which an agent on this machine reads and writes a site."""
+"""`bifolio mcp`."""
 
 import os
 import sys
@@ -67,12 +67,7 @@ def mcp(root: Path, token_variable: str | None, role: str | None) -> None:
 
 
 def _authorization(token_variable: str | None, role: str | None) -> str:
-    """Return the Authorization header for the agent's requests, with the token in an environment variable.
-
-    Without a token, it is "": the agent then has the permissions of `role` or, without a role, of `public`.
-
-    Raises SetupError if the variable is not set, or if both arguments are given.
-    """
+    """Return the agent's Authorization header, or "" without a token. Raises SetupError."""
     if token_variable is None:
         return ""
     if role is not None:
@@ -102,7 +97,7 @@ def _check_role(role: str, settings: Settings) -> None:
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return standard input and output, and redirect all other output to standard error."""
+    """Return standard input and output, and redirect other output to standard error."""
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return sys.stdin.buffer, target

@@ -1,4 +1,4 @@
-"""`bifolio media`, which moves media files to or from a bucket, deletes unused objects, and signs URLs."""
+"""`bifolio media`."""
 
 import sys
 from contextlib import suppress
@@ -125,7 +125,6 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
 
 
 def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
-    """Open the site and its bucket. Raises SetupError if the site has no bucket."""
     check_site(root)
     opened = open_site(root, mode)
     settings = opened.site.state.settings
@@ -139,7 +138,6 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
 
 
 def _report_moved(moved: TransferResult, verb: str, site: Site) -> None:
-    """Report the moved files. Exit with status 1 if some were not moved."""
     store = site.state.settings.media.store
     click.echo(f"{moved.file_count:,} files {verb} {store} ({_size(moved.byte_count)})")
     print_commit_note(moved.commit)

@@ -1,4 +1,4 @@
-"""`bifolio merge-driver`, which lets git merge documents attribute by attribute."""
+"""`bifolio merge-driver`."""
 # Subcommands are imported only when needed, because git starts `run` for each file that it merges.
 
 from collections.abc import Mapping
@@ -15,8 +15,6 @@ SUBCOMMANDS: Mapping[str, str] = {
 
 
 class _Subcommands(click.Group):
-    """Click group that imports only the subcommand that is called."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)
 

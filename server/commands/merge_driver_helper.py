@@ -1,7 +1,4 @@
-"""Helper process that imports the merge driver once, and forks a process for each file.
-
-It exits after IDLE_S seconds without a request.
-"""
+"""Helper process that imports the merge driver once, and forks for each file."""
 
 import gc
 import os
@@ -18,7 +15,7 @@ _CHUNK_BYTES = 65536
 
 
 def main(path: str, idle_s: float = IDLE_S) -> None:
-    """Merge files for the clients of the socket at `path`. Return after `idle_s` seconds without a client."""
+    """Merge files for clients, until `idle_s` seconds without a client."""
     listener = _listen(path)
     if listener is None:
         return
@@ -40,7 +37,6 @@ def main(path: str, idle_s: float = IDLE_S) -> None:
 
 
 def _listen(path: str) -> socket.socket | None:
-    """Return a socket that listens at `path`, or None if it can't be created."""
     listener = socket.socket(socket.AF_UNIX)
     prepared = f"{path}.{os.getpid()}"
     try:
@@ -56,7 +52,7 @@ def _listen(path: str) -> socket.socket | None:
 
 
 def _run_merge(connection: socket.socket) -> None:
-    """Merge the requested file, send the exit status, and exit this forked process."""
+    """Merge a file, send the exit status, and exit this forked process."""
     status = None
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""`bifolio merge-driver run`, which git calls for each file that both sides have changed."""
+"""`bifolio merge-driver run`, which git calls."""
 
 import sys
 from pathlib import Path

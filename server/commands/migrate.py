@@ -1,4 +1,4 @@
-"""`bifolio migrate`, which changes schemas together with all documents."""
+"""`bifolio migrate`."""
 
 import sys
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""`bifolio redirects`, which prints redirects from documents' former addresses."""
+"""`bifolio redirects`."""
 
 import sys
 from pathlib import Path

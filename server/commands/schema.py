@@ -1,4 +1,4 @@
-"""`bifolio schema`, which generates JSON Schemas for document files."""
+"""`bifolio schema`."""
 
 import os
 import shlex

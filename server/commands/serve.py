@@ -1,4 +1,4 @@
-"""`bifolio serve`, which starts a server."""
+"""`bifolio serve`."""
 
 import multiprocessing
 import os
@@ -138,7 +138,6 @@ def serve_command(
 
 
 def _read_configuration(root: Path) -> Configuration:
-    """Read the configuration. Raises SetupError if it is invalid, or a variable or package is missing."""
     check_site(root)
     configuration = recover_configuration(root)
     check_environment(configuration.settings.webhooks, os.environ)
@@ -150,10 +149,7 @@ def _read_configuration(root: Path) -> Configuration:
 def _listen(
     root: Path, host: str, port: int, *, takes_over: bool
 ) -> tuple[TakenOverSocket | None, socket.socket]:
-    """Return a new listening socket or, if `takes_over` is set, the socket of the running server.
-
-    Raises SetupError.
-    """
+    """Return a new listening socket, or the running server's. Raises SetupError."""
     # A server that has just started may not takeovers its socket yet.
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
@@ -196,7 +192,7 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for the workers. It is read-only if a past `commit` is served. Raises SetupError."""
+    """Open the site, read-only if a past `commit` is served. Raises SetupError."""
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -238,7 +234,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ReadyMessage:
-    """The message that a server is ready. If `opens_browser` is set, the studio is opened in a browser."""
+    """The message that a server is ready."""
 
     opened: OpenSite
     terminal: Log
@@ -254,7 +250,7 @@ class _ReadyMessage:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def start_printing(self) -> Callable[[], None]:
-        """Start a process that prints the message. Return the function to call when a worker is ready."""
+        """Start a process that prints once the returned function is called."""
         # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -268,7 +264,7 @@ class _ReadyMessage:
         return is_ready
 
     def studio_url(self) -> str:
-        """Return a URL that signs in to the studio, or "" if no URL should be printed."""
+        """Return a URL that signs in to the studio, or ""."""
         # No URL is offered if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site

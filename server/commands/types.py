@@ -1,4 +1,4 @@
-"""`bifolio types`, which generates types for a site's content in TypeScript, zod or Python."""
+"""`bifolio types`."""
 
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,4 @@
-"""`bifolio webhook`, which manages webhooks.
-
-Running servers send all webhook requests, except the one that `bifolio webhook test` sends.
-"""
+"""`bifolio webhook`. Servers send all requests except those of `bifolio webhook test`."""
 
 import os
 import sys

@@ -1,8 +1,4 @@
-"""Bounds for changing settings over HTTP.
-
-A value outside the bounds could make the API so slow or so limited that nobody could correct it over HTTP.
-The bounds do not apply to site.yaml.
-"""
+"""Bounds for changing settings over HTTP, which do not apply to site.yaml."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -20,10 +16,7 @@ MIN_KEPT, MAX_KEPT = (timedelta(hours=1), 100), (timedelta(days=3650), 10_000_00
 
 
 def violated_bound(key: SettingKey, value: Any) -> str:
-    """Return the bound that a value violates, such as `be from 1 to 10`, or "" if the value is allowed.
-
-    The bound completes a message that ends with "must".
-    """
+    """Return the violated bound, such as `be from 1 to 10`, or ""."""
     if key.value_type == "rate":
         return _out_of_rate(value)
     if key.value_type == "keep":

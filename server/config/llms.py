@@ -1,4 +1,4 @@
-"""Settings for `/llms.txt`: the `llms` section of site.yaml (docs/markdown.md)."""
+"""The `llms` section of site.yaml (docs/markdown.md)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ROLE = "public"
 
 @dataclass(frozen=True, slots=True)
 class LlmsSettings:
-    """Settings for the overview of the site for language models."""
+    """Settings for `/llms.txt`."""
 
     enabled: bool = setting(
         False, "flag", "Whether `/llms.txt` lists the public documents ([more](markdown.md#llmstxt))."
@@ -34,7 +34,6 @@ class LlmsSettings:
 def check_llms_names(
     settings: LlmsSettings, roles: Mapping[str, frozenset[str]], schema: Schema
 ) -> Iterator[OddName]:
-    """Yield a problem for each unknown content type, and for each that the public can't `find`."""
     for i, name in enumerate(settings.types):
         if name not in schema.subjects:
             yield unknown_type(name, schema, "llms.types", ("llms", "types", i))

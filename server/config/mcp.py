@@ -1,4 +1,4 @@
-"""Settings for the MCP server: the `mcp` section of site.yaml (docs/agents.md)."""
+"""The `mcp` section of site.yaml (docs/agents.md)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ MIN_BYTES = 16_000
 
 
 class WriteMode(StrEnum):
-    """Where agents' writes go: to a branch of the agent's own, to the served branch, or nowhere."""
+    """Where agents' writes go: to their own branch, to the served branch, or nowhere."""
 
     BRANCH = "branch"
     DIRECT = "direct"
@@ -21,7 +21,7 @@ class WriteMode(StrEnum):
 
 
 class ResultText(StrEnum):
-    """The text of a tool's result, for clients that also get the result as structured content."""
+    """Text of a tool's result, for clients that also get structured content."""
 
     JSON = "json"
     SUMMARY = "summary"
@@ -29,7 +29,7 @@ class ResultText(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """Settings for the MCP server, which agents use."""
+    """Settings for the MCP server."""
 
     enabled: bool = setting(
         False,
@@ -81,7 +81,7 @@ def read_result_text(file: ConfigFile, default: ResultText, *key_path: str) -> R
 
 
 def read_branch_pattern(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read the pattern for the names of agents' branches, which must contain `{caller}`."""
+    """Read the pattern for names of agents' branches. It must contain `{caller}`."""
     name = values.text(file, default, *key_path)
     if CALLER_PLACEHOLDER not in name:
         raise file.refuse_value(

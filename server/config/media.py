@@ -1,4 +1,4 @@
-"""Settings for media files: the bucket (docs/media.md) and transformations of images (docs/images.md)."""
+"""Settings for media files (docs/media.md) and image transformations (docs/images.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class TransformSettings:
-    """Settings for transforming images on the fly. An empty tuple means that all values are allowed."""
+    """Settings for image transformations. An empty tuple allows all values."""
 
     enabled: bool = setting(
         True, "flag", "Whether `/uploads/…?width=…` transforms images ([more](images.md))."
@@ -60,7 +60,7 @@ class TransformSettings:
 
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
-    """Settings for media files: where they are stored, how they are served, and image transformations."""
+    """Settings for media files."""
 
     store: str = setting(
         "",
@@ -118,9 +118,9 @@ def store(file: ConfigFile, default: str, *key_path: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read an HTTP or HTTPS URL, and remove its trailing slash.
+    """Read an HTTP or HTTPS URL without its trailing slash.
 
-    Raises SetupError if the URL is invalid, or contains credentials or a query.
+    Raises SetupError, also for credentials or a query.
     """
     written = values.text(file, default, *key_path)
     if not written:
@@ -153,7 +153,6 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
 
 
 def check_format_names(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each name in `media.formats` that is also the name of a preset."""
     for name in settings.formats:
         if name in settings.transform.presets:
             what = f'"{name}" is in media.formats and in media.transform.presets'
@@ -161,7 +160,6 @@ def check_format_names(settings: MediaSettings, file: ConfigFile) -> Iterator[Se
 
 
 def check_number_lists(settings: TransformSettings, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each list in `media.transform` that contains too large a number."""
     for name, most in (("widths", settings.max_edge), ("qualities", MAX_QUALITY)):
         at, largest = ("media", "transform", name), max(getattr(settings, name), default=0)
         if largest > most:
@@ -170,7 +168,7 @@ def check_number_lists(settings: TransformSettings, file: ConfigFile) -> Iterato
 
 
 def check_preset_sizes(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each preset or named format whose width or height exceeds `max_edge`."""
+    """Yield an error for each preset or named format that exceeds `max_edge`."""
     presets, most = settings.transform.presets, settings.transform.max_edge
     named: list[tuple[KeyPath, Transformation]] = [
         *((("media", "transform", "presets", name), wanted) for name, wanted in presets.items()),
@@ -186,7 +184,7 @@ def check_preset_sizes(settings: MediaSettings, file: ConfigFile) -> Iterator[Se
 
 
 def check_storage(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each storage setting in `media` that contradicts another setting."""
+    """Yield an error for each storage setting that contradicts another."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(
@@ -209,7 +207,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # needs no escaping in UR
 
 
 def read_numbers(file: ConfigFile, default: tuple[int, ...], *key_path: str) -> tuple[int, ...]:
-    """Read a list of positive whole numbers, in ascending order. Return an empty tuple for `any`."""
+    """Read positive integers in ascending order, or `default` for `any`."""
     written = file.get(*key_path)
     if is_null(written) or (isinstance(written, str) and written == ANY):
         return default
@@ -236,7 +234,7 @@ def read_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> 
 
 
 def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
-    """Read a named transformation. Raises SetupError if it is invalid."""
+    """Read a named transformation. Raises SetupError."""
     known = [name for name in PARAMETERS if name != PRESET]
     parameters: dict[str, str] = {}
     for name in read_section(file, *key_path):
@@ -258,7 +256,7 @@ def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
 
 
 def read_named_format(file: ConfigFile, *key_path: str) -> Transformation:
-    """Read a transformation in `media.formats`. Raises SetupError if it is invalid."""
+    """Read a transformation in `media.formats`. Raises SetupError."""
     name = str(key_path[-1])
     if name in UPLOAD_FORMATS:
         what = f'media.formats can\'t contain "{name}", which is the name of a variant from the upload'

@@ -1,4 +1,4 @@
-"""Dataclasses for a site's settings: one class for each section of site.yaml, with one field for each key."""
+"""Dataclasses for the sections of site.yaml."""
 # docs/settings.md is generated from KEYS.
 
 import re
@@ -25,14 +25,14 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """Format of API responses. V5 is flat; V4 nests each document's fields in `data` and `attributes`."""
+    """Format of API responses. V4 nests fields in `data` and `attributes`."""
 
     V5 = "v5"
     V4 = "v4"
 
 
 class TimestampSource(StrEnum):
-    """Where a document's timestamps come from: its file, or git commits."""
+    """Source of documents' timestamps."""
 
     FILE = "file"
     GIT = "git"
@@ -40,7 +40,7 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """Export settings for one content type. `parameters` contains its query parameters, as nested values."""
+    """Export settings for a content type. `parameters` contains nested query parameters."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
@@ -48,7 +48,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """An extra API request, such as `/api/articles?…`, whose response is exported too."""
+    """An API request whose response is exported too."""
 
     request: str
     line: int | None = None
@@ -58,8 +58,7 @@ class QueryExport:
 class Preview:
     """Preview settings of a content type.
 
-    `url` is the page that shows a document, with placeholders such as `{locale}`. `unmarked` contains the
-    paths of the attributes that get no source maps.
+    `url` has placeholders such as `{locale}`. `unmarked` attributes get no source maps.
     """
 
     # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.
@@ -98,7 +97,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """Default and maximum number of documents per page."""
+    """Numbers of documents per page."""
 
     default: int = setting(
         25,
@@ -295,7 +294,7 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class GitSettings:
-    """Settings for git: automatic commits and synchronization with a remote."""
+    """Settings for automatic commits and a git remote."""
 
     commit: timedelta | None = setting(
         None,
@@ -348,7 +347,7 @@ class BranchSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """Settings for events: how long to keep them, and limits on event streams."""
+    """Settings for events and event streams."""
 
     bulk: int = setting(
         1000,

@@ -1,4 +1,4 @@
-"""Settings for public URLs and feeds: the `urls` and `feeds` sections of site.yaml (docs/feeds.md)."""
+"""Settings for public URLs and feeds (docs/feeds.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,10 +34,7 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """URL patterns for the public pages of one content type, by locale.
-
-    A pattern with the key EVERY_LOCALE is used for all locales that have no pattern of their own.
-    """
+    """URL patterns by locale. EVERY_LOCALE stands for locales without a pattern."""
 
     patterns: Mapping[str, str]
 
@@ -55,7 +52,7 @@ class PublicUrl:
 
 
 def read_public_url(file: ConfigFile, *key_path: str) -> PublicUrl:
-    """Read the public URL of one content type. Raises SetupError if the URL is invalid."""
+    """Read the public URL of a content type. Raises SetupError."""
     if not isinstance(file.get(*key_path), dict):
         return PublicUrl({EVERY_LOCALE: _url(file, *key_path)})
     if key_path[-1] == MEDIA_URL:
@@ -129,12 +126,7 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Settings for one feed.
-
-    - `parameters` contains the `filters` and `sort` query parameters, as nested values.
-    - `item` maps ITEM_KEYS to attributes.
-    - `line` is the number of the line in site.yaml where the feed is defined.
-    """
+    """Settings for one feed. `parameters` are nested; `item` maps ITEM_KEYS to attributes."""
 
     types: tuple[str, ...]
     title: str = ""
@@ -149,7 +141,7 @@ class Feed:
 
 
 def read_feed(file: ConfigFile, *key_path: str) -> Feed:
-    """Read the settings for one feed. Raises SetupError if they are invalid."""
+    """Read the settings for one feed. Raises SetupError."""
     if not _NAME.fullmatch(key_path[-1]):
         what = f'"{key_path[-1]}" is not a valid name for a feed'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *key_path)
@@ -226,7 +218,7 @@ REDIRECT_FILES: Mapping[str, str] = {
 
 
 def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read the list of export formats for redirects. Raises SetupError if it is invalid."""
+    """Read the export formats for redirects. Raises SetupError."""
     formats = values.text_or_texts(file, default, *key_path)
     written: dict[str, str] = {}
     for i, format_ in enumerate(formats):
@@ -251,7 +243,7 @@ OddName = tuple[str, str, KeyPath]
 def check_url_names(
     urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield a problem for each unknown content type, locale or placeholder in `urls`."""
+    """Yield a problem for each unknown name in `urls`."""
     for name, url in urls.items():
         if name == MEDIA_URL:
             continue
@@ -273,7 +265,7 @@ def check_url_names(
 def check_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield a problem for each unknown name in `feeds`, and for each feed type that has no public URL."""
+    """Yield a problem for each unknown name, and each type without a public URL."""
     for name, feed in feeds.items():
         for i, locale in enumerate(feed.locales):
             if locale not in (*locales, EVERY):

@@ -52,7 +52,7 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Read a site's settings, and return them with all errors found. Defaults replace invalid values."""
+    """Read a site's settings, and list all errors. Defaults replace invalid values."""
     try:
         return survey_file(read_config_file(root, FILE, optional=True))
     except SetupError as error:
@@ -60,7 +60,6 @@ def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
 
 
 def survey_file(file: ConfigFile) -> tuple[Settings, list[SetupError]]:
-    """Return the settings in a parsed site.yaml, and all errors found. Defaults replace invalid values."""
     wrong: list[SetupError] = []
     wrong.extend(_refuse_unknown_keys(file))
     settings = _settings(file, wrong)
@@ -77,7 +76,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each unknown key in site.yaml, along with the keys allowed at that level."""
+    """Yield each unknown key's path, with the allowed keys."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -132,8 +131,6 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _two_word_reader(false_word: str, true_word: str) -> Callable[..., bool]:
-    """Return a reader that turns two allowed words into False and True, and rejects all other values."""
-
     def read(file: ConfigFile, default: bool, *key_path: str) -> bool:
         word = values.text(file, "", *key_path)
         if word not in (false_word, true_word):
@@ -340,10 +337,7 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return warnings about mistyped roles and unknown content types in the settings.
-
-    `singulars` contains the singular API ids of all content types.
-    """
+    """Return warnings about unknown roles and content types."""
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -370,7 +364,6 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
 
 
 def check_public_url(settings: Settings) -> list[Problem]:
-    """Return a warning if links in emails depend on a header that a proxy may replace."""
     if settings.public_url or not settings.mail.host or not settings.api.trusted_proxies:
         return []
     what = "links in invitations contain the Host header that the proxy sends"
@@ -378,7 +371,6 @@ def check_public_url(settings: Settings) -> list[Problem]:
 
 
 def check_named_formats(settings: Settings) -> list[Problem]:
-    """Return a warning if `media.formats` has no effect."""
     if not settings.media.formats or settings.media.transform.enabled:
         return []
     what = "media.formats has no effect, because media.transform.enabled is false"
@@ -386,10 +378,7 @@ def check_named_formats(settings: Settings) -> list[Problem]:
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about unknown names in the `urls`, `feeds` and `llms` sections.
-
-    Also warns about content types in feeds and `/llms.txt` that the role `public` can't `find`.
-    """
+    """Return warnings about the `urls`, `feeds` and `llms` sections."""
     locales = settings.locales.available
     found = [
         *check_url_names(settings.urls, schema, locales),

@@ -1,4 +1,4 @@
-"""Declaration of settings: the name, type, description and default of each key in site.yaml."""
+"""Declaration of the settings in site.yaml."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,15 +6,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """A key in site.yaml: its type, description and default.
+    """A key in site.yaml.
 
-    - `value_type` is a key of `reader.READERS` or `reader.ENTRIES`.
-    - `default_description` describes the default, if the value alone is not self-explanatory.
-    - `attributes` is the path to the matching field in `Settings`.
-    - `editable`: whether callers of the API can change it (docs/settings.md#change-settings-over-http).
-    - `secret`: whether the value can contain a secret, so that the API never shows it.
-    - `bounds`: the lowest and highest value that callers of the API can set, as in site.yaml.
-    - `restart`: whether a change takes effect only after a restart of the server.
+    - `value_type`: a key of `reader.READERS` or `reader.ENTRIES`.
+    - `attributes`: the path in `Settings`.
+    - `editable`: the API can change the value.
+    - `secret`: the API must not show the value.
+    - `bounds`: what the API accepts, as in site.yaml.
+    - `restart`: changes need a restart.
     """
 
     name: str
@@ -44,7 +43,7 @@ def setting(
     restart: bool = False,
     bounds: tuple[str, str] | None = None,
 ) -> Any:
-    """Return a dataclass field for a setting, with its default and a SettingKey."""
+    """Return a dataclass field for a setting."""
     declared = SettingKey(
         key,
         value_type,

@@ -1,4 +1,4 @@
-"""Changes to the text of site.yaml that keep all other lines as they are."""
+"""Changes to the text of site.yaml that keep all other lines."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -29,10 +29,9 @@ Path = tuple[str, ...]
 
 
 def find_setting(dotted_name: str) -> tuple[SettingKey, Path] | None:
-    """Return the setting that a dotted name refers to, and the path of the value in site.yaml.
+    """Return a setting and its value's path, or None.
 
-    `dotted_name` is a setting, such as `api.page_size.max`, or an entry in a setting, such as
-    `preview.article`. Return None if there is no such setting.
+    The name is that of a setting (`api.page_size.max`) or entry (`preview.article`).
     """
     if dotted_name in KEYS:
         return KEYS[dotted_name], KEYS[dotted_name].path
@@ -47,7 +46,6 @@ def find_setting(dotted_name: str) -> tuple[SettingKey, Path] | None:
 
 
 def json_value(file: ConfigFile, key: SettingKey) -> Any:
-    """Return a setting's value in the file as JSON, or None if the file does not set it."""
     value = file.get(*key.path)
     return None if is_null(value) else _as_json(value, key.value_type in _TYPED_KINDS)
 
@@ -64,10 +62,9 @@ def _as_json(tree: Tree, is_typed: bool) -> Any:
 
 
 def change_settings_text(text: str, changes: Mapping[Path, Any], *, prune: bool = True) -> str:
-    """Return the text of site.yaml with the values at some paths changed. REMOVE removes a key.
+    """Change values in the text of site.yaml. REMOVE removes a key.
 
-    If `prune` is set, sections that become empty are removed, too. Raises ConflictError if the text can't be
-    parsed or changed.
+    `prune` removes sections that become empty. Raises ConflictError if the text can't be parsed or changed.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     try:
@@ -123,11 +120,10 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 
 
 def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
-    """Return the text of site.yaml without the values of settings that can contain secrets.
+    """Hide values that can be secret in the text of site.yaml. Raises SyntaxProblem.
 
-    By default, the list of webhooks is hidden too. If `sent` is given, only secrets, header values, comments
-    on webhooks, and the part of each URL after its host are hidden. URLs and header values in `sent` are
-    shown. Raises SyntaxProblem.
+    Without `sent`, hides all webhooks. Otherwise, hides their secrets and comments, and all header values and
+    ends of URLs that are not in `sent`.
     """
     read_yaml(text.removeprefix(BOM))
     root = yaml_nodes(text)
@@ -146,7 +142,7 @@ def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
 
 
 def _comments_on_webhooks(text: str, root: Node, hidden: Iterable[Replacement]) -> Iterator[Replacement]:
-    """Yield replacements that hide the comments in the section of webhooks, such as a former URL."""
+    """Yield replacements that hide comments on webhooks, such as a former URL."""
     starts = sorted(key.start for key in root.keys)
     hashes = [*_scalar_spans(text, root), *((one.start, one.end) for one in hidden)]
     for i in root.all(WEBHOOKS):
@@ -160,7 +156,7 @@ def _comments_on_webhooks(text: str, root: Node, hidden: Iterable[Replacement]) 
 
 
 def _scalar_spans(text: str, node: Node) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each scalar, in which a `#` does not begin a comment."""
+    """Yield each scalar's start and end. A `#` in it begins no comment."""
     if node.kind == "scalar":
         # The first line of a block scalar can end in a comment.
         is_block = node.style in ("|", ">")
@@ -170,7 +166,7 @@ def _scalar_spans(text: str, node: Node) -> Iterator[tuple[int, int]]:
 
 
 def _webhook_secrets(webhooks: Node, sent: Collection[str]) -> Iterator[tuple[Node, str]]:
-    """Yield the values in the list of webhooks that can contain secrets, and the texts that replace them."""
+    """Yield webhooks' values that can contain secrets, and their replacements."""
     if webhooks.kind != "list":
         yield webhooks, HIDDEN
     for webhook in webhooks.items if webhooks.kind == "list" else ():
@@ -191,7 +187,6 @@ def _is_sent(node: Node, sent: Collection[str]) -> bool:
 
 
 def _nodes_at(node: Node, path: Path) -> Iterator[Node]:
-    """Yield all nodes at a path of keys. There can be several if a key is repeated."""
     if not path:
         yield node
         return

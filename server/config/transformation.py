@@ -1,4 +1,4 @@
-"""Transformations of images: the parameters of URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
+"""Image transformations in URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ _FORMAT_NAMES: Mapping[str, str] = {name: name for name in (AUTO, *MEDIA_TYPES)}
 
 
 class TransformationError(ValueError):
-    """Error for an invalid parameter. `str()` returns the sentence `PARAMETER must be … (found …)`."""
+    """Error for an invalid parameter, as `PARAMETER must be … (found …)`."""
 
     def __init__(self, name: str, expected: str, found: str | None) -> None:
         self.name, self.expected = name, expected
@@ -63,20 +63,15 @@ class TransformationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """A requested transformation of an image.
+    """A requested transformation of an image. Sides are in CSS pixels.
 
-    - `width`, `height`: in CSS pixels, or None if the other side and the image's ratio determine it.
-    - `format`: a key of MEDIA_TYPES, AUTO, or "" for the format of the image.
-    - `quality`: from 1 to 100, or None for the format's default.
-    - `dpr`: the number of pixels for each CSS pixel.
-    - `focus`: the point to keep when the image is cropped, as fractions of its width and height. None stands
-      for the point that the image's description sets.
-    - `enlarges`: whether the result may have more pixels than the image.
-    - `ratio`: width divided by height, which determines a side that is None.
-    - `width_range`, `height_range`: minimum and maximum, in CSS pixels, of a side that is None. If the
-      image's ratio would give another length, the image is cropped.
-    - `rectangle`: the part of the image to use: left, top, width and height, in the image's pixels.
-    - `keeps_detail`: whether to keep the part with the most detail in view, instead of `focus`.
+    - `format`: a key of MEDIA_TYPES, AUTO, or "" for the image's own.
+    - `dpr`: pixels per CSS pixel.
+    - `focus`: the point to keep, as fractions, or None for the image's focal point.
+    - `ratio`: width divided by height, if a side is None.
+    - `width_range`, `height_range`: bounds of a side that is None. Beyond them, the image is cropped.
+    - `rectangle`: left, top, width and height in the image's pixels.
+    - `keeps_detail`: keep the part with the most detail, instead of `focus`.
     """
 
     width: int | None = None
@@ -111,7 +106,6 @@ class Transformation:
 
     @property
     def uses_focal_point(self) -> bool:
-        """Whether the result depends on the focal point in the image's description, if it has one."""
         if self.fit != COVER or self.keeps_detail or (self.focus and None not in self.focus):
             return False
         has_both_sides = self.width is not None and self.height is not None
@@ -272,10 +266,7 @@ _LONG_NAMES = {name: ALIASES.get(name, name) for name in PARAMETERS}
 def read_transformation(
     parameters: Mapping[str, str], presets: Mapping[str, Transformation]
 ) -> Transformation | None:
-    """Read the transformation that a URL's parameters request. Return None if they request none.
-
-    A parameter overrides the preset's value. Raises TransformationError.
-    """
+    """Return the requested transformation, or None. Raises TransformationError."""
     asked: dict[str, tuple[str, str]] = {}
     for name in PARAMETERS:
         if name in parameters:
@@ -297,7 +288,7 @@ def read_transformation(
 
 
 def _apply_size_limits(transformation: Transformation) -> Transformation:
-    """Apply the width and height ranges, except those that depend on the image's ratio."""
+    """Apply the ranges, except those that depend on the image's ratio."""
     width, height, across, down = (
         transformation.width,
         transformation.height,
@@ -337,10 +328,7 @@ def _no_preset() -> Transformation:
 
 
 def canonical_key(transformation: Transformation) -> str:
-    """Return a cache key. Transformations with the same key give the same result.
-
-    The key contains pixels instead of CSS pixels, so `width=800&dpr=2` and `width=1600` have the same key.
-    """
+    """Return a cache key, which is the same for `width=800&dpr=2` and `width=1600`."""
     focus = ",".join("" if side is None else str(side) for side in transformation.focus or ())
     sides = f"{transformation.pixel_width or ''}x{transformation.pixel_height or ''}"
     quality = transformation.quality or ""

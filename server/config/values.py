@@ -28,7 +28,7 @@ _MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates only go up to the
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse a duration such as `90m` or `30d`. Raises ValueError unless it is valid and positive."""
+    """Parse a duration such as `90m`. Raises ValueError."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
     if not timedelta() < duration <= _MAX_DURATION:
@@ -50,7 +50,6 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def read_section(file: ConfigFile, *key_path: str) -> Mapping[str, Tree]:
-    """Return a section of site.yaml, or {} if it is missing."""
     value = file.get(*key_path)
     if is_null(value):
         return {}
@@ -108,7 +107,7 @@ def size(file: ConfigFile, default: int, *key_path: str) -> int:
 
 
 def parse_size(text: str) -> int | None:
-    """Parse a size such as `200 MB`. Return the number of bytes, or None if the text is invalid."""
+    """Return the bytes in a size such as `200 MB`, or None."""
     matched = _SIZE.fullmatch(text.strip())
     return int(matched[1]) * _UNITS[matched[2].lower()] if matched else None
 
@@ -126,10 +125,7 @@ def read_duration(file: ConfigFile, default: timedelta, *key_path: str) -> timed
 
 
 def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
-    """Read how long to wait before committing a write.
-
-    Returns zero for `each` (commit at once). Returns `default` for `off` or a missing setting.
-    """
+    """Read a commit delay: zero for `each`, `default` for `off`."""
     written = text(file, "", *key_path)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -143,10 +139,7 @@ def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: st
 def read_retention(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long to keep events. Return (maximum age, None) or (None, maximum number).
-
-    If the setting is missing, return `default`.
-    """
+    """Read how long to keep events. Return (maximum age, None) or (None, maximum number)."""
     written = file.get(*key_path)
     if is_null(written):
         return default
@@ -172,7 +165,7 @@ def rate(file: ConfigFile, default: str, *key_path: str) -> str:
 
 
 def parse_rate(text: str) -> tuple[int, timedelta]:
-    """Parse a rate limit such as `100 per minute`. Return the number of requests, and the period."""
+    """Parse a rate such as `100 per minute` into number and period. Raises ValueError."""
     matched = _RATE.fullmatch(text)
     if not matched:
         raise ValueError(text)
@@ -180,7 +173,7 @@ def parse_rate(text: str) -> tuple[int, timedelta]:
 
 
 def read_rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read where the rate limits are counted: `memory`, or the URL of a Redis server."""
+    """Read `memory` or the URL of a Redis server."""
     written = text(file, default, *key_path)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
@@ -191,7 +184,6 @@ def read_rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
 
 
 def to_query_parameter(tree: Tree) -> Any:
-    """Convert a YAML value to a query parameter, turning numbers and booleans into strings."""
     if isinstance(tree, dict):
         return {str(key): to_query_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -220,7 +212,7 @@ def text_or_texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) ->
 
 
 def read_origins(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read `*`, or a list of origins such as `https://example.org`."""
+    """Read `*`, or a list of origins."""
     written = text_or_texts(file, default, *key_path)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
@@ -232,7 +224,7 @@ def read_origins(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> 
 
 
 def read_networks(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read a list of IP addresses and networks, such as `10.0.0.0/8`."""
+    """Read a list of IP addresses and networks."""
     written = text_or_texts(file, default, *key_path)
     for i, network in enumerate(written):
         try:

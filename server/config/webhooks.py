@@ -1,4 +1,4 @@
-"""Webhook settings: the `webhooks` section of site.yaml (docs/webhooks.md)."""
+"""The `webhooks` section of site.yaml (docs/webhooks.md)."""
 # The settings keep `env:NAME` instead of the variable's value, so logs and caches contain no secrets.
 
 import re
@@ -67,10 +67,7 @@ _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Settings for one webhook.
-
-    `events`, `types`, `locales` and `status` are filters; an empty filter matches every event.
-    """
+    """Settings for one webhook. An empty filter, such as `events`, matches everything."""
 
     # `lines` contains the number of the line in site.yaml for each key.
 
@@ -91,7 +88,7 @@ class Webhook:
 
 
 def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *key_path: str) -> tuple[Webhook, ...]:
-    """Read all webhooks in site.yaml. Raises SetupError if any of them is invalid."""
+    """Read all webhooks. Raises SetupError."""
     found: dict[str, Webhook] = {}
     for entry in file.entries(*key_path):
         webhook = _webhook(entry)
@@ -129,7 +126,6 @@ def _webhook(file: ConfigFile) -> Webhook:
 def _read_items(
     file: ConfigFile, key: str, check: Callable[[ConfigFile, str, str, int], None]
 ) -> tuple[str, ...]:
-    """Read a string, or a list of strings. `check` raises SetupError for an invalid item."""
     items = values.text_or_texts(file, (), key)
     for i, item in enumerate(items):
         check(file, item, key, i)
@@ -202,7 +198,7 @@ def _wrong_variable(value: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """Return an error message if a webhook's URL is invalid, otherwise ""."""
+    """Return an error message for an invalid URL, or ""."""
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -222,13 +218,12 @@ def check_url(url: str) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Return the scheme, host and port of a valid URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def shown_url(url: str) -> str:
-    """Return a webhook's URL up to its host, or `env:NAME`. The rest can contain a secret."""
+    """Return a URL up to its host. The rest can contain a secret."""
     if url.startswith("env:"):
         return url
     parts = urlsplit(url)
@@ -236,7 +231,7 @@ def shown_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """Return an error message if a webhook's secret is invalid, otherwise ""."""
+    """Return an error message for an invalid secret, or ""."""
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):
@@ -253,10 +248,7 @@ def check_header(value: str) -> str:
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Return the webhook with each `env:NAME` replaced by the value of that environment variable.
-
-    Raises SetupError if a variable is missing or its value is invalid.
-    """
+    """Replace each `env:NAME` with the variable's value. Raises SetupError."""
 
     def value(key: str, written: str, check: Callable[[str], str]) -> str:
         matched = _VARIABLE.fullmatch(written)
@@ -287,7 +279,7 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
 
 
 def without_variable(error: SetupError) -> SetupError:
-    """Return an error of `resolve_environment` without the variable's name, for callers of the API."""
+    """Remove the variable's name from an error, for callers of the API."""
     what = "an environment variable that a webhook uses is not set or has an invalid value"
     return SetupError(error.path, error.line, what, error.fix)
 
@@ -299,10 +291,7 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
 
 
 def read_hosts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read a list of hosts, each with or without a port, such as `build.internal` or `127.0.0.1:8080`.
-
-    Hosts are returned in lower case.
-    """
+    """Read a list of hosts, with or without ports, in lower case."""
     written: tuple[Any, ...] = values.text_or_texts(file, default, *key_path)
     hosts = [None if is_null(host) else _host(host) for host in written]
     for i, host in enumerate(hosts):
@@ -326,11 +315,9 @@ def host_and_port(host: str, port: int) -> str:
 
 
 def is_allowed_host(allowed: Collection[str], host: str, port: int) -> bool:
-    """Return whether `webhooks_allow` contains a host, or the host with this port."""
     return host in allowed or host_and_port(host, port) in allowed
 
 
 def address_of(url: str) -> tuple[str, int]:
-    """Return the host and port of a valid URL."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]

@@ -1,4 +1,4 @@
-"""Helpers for the `accounts` setting, which is the URL of a site's databases."""
+"""The `accounts` setting: the URL of a site's databases."""
 
 import re
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ def is_postgres(url: str) -> bool:
 
 
 def sqlite_path(url: str) -> Path:
-    """Return the path in the URL of an SQLite file. Raises ValueError for any other URL."""
+    """Return the path in an SQLite URL. Raises ValueError."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
         raise ValueError("the URL must be postgresql://… or sqlite:///PATH")

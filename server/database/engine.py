@@ -11,18 +11,16 @@ _CREATE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class Cursor(Protocol):
-    """Result of a statement: rows, or the number of changed rows."""
+    """Result of a statement."""
 
     @property
-    def rowcount(self) -> int:
-        """Number of changed rows."""
+    def rowcount(self) -> int: ...
 
     @property
     def description(self) -> Any:
-        """One tuple per column, whose first item is the column's name."""
+        """One tuple per column, with the column's name first."""
 
-    def fetchone(self) -> Any:
-        """Return the next row, or None if there are no more rows."""
+    def fetchone(self) -> Any: ...
 
     def fetchall(self) -> list[Any]: ...
 
@@ -30,12 +28,11 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """An open transaction. Statements use `?` as the placeholder for a parameter."""
+    """An open transaction. Statements use `?` for parameters."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor: ...
 
-    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
-        """Execute a statement once for each row of parameters."""
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object: ...
 
 
 class Engine(Protocol):
@@ -45,27 +42,26 @@ class Engine(Protocol):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database rejects writes, as a replica does. Always False for SQLite."""
+        """Whether writes are rejected. Always False for SQLite."""
 
     def open(self) -> None:
-        """Connect and create missing tables. Raises OSError or one of the database driver's errors."""
+        """Connect and create missing tables. Raises OSError or driver errors."""
 
     def is_current(self) -> bool:
-        """Return whether the file on disk is still the file that was opened. Always True for PostgreSQL."""
+        """Return whether the opened file is still on disk."""
 
     def writing(
         self, timeout_s: float = LOCK_TIMEOUT_S, lock_statement: str = ""
     ) -> AbstractContextManager[Connection]:
-        """Context manager for a write transaction.
+        """Begin a write transaction. Waits up to `timeout_s` seconds for others to end.
 
-        Waits up to `timeout_s` seconds for other transactions to end. PostgreSQL executes `lock_statement`
-        first.
+        PostgreSQL executes `lock_statement` first.
         """
         # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
         # therefore first executes the statement `claim`, which can take a lock to keep others out.
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Context manager for a read-only transaction on a consistent snapshot of the database."""
+        """Begin a read-only transaction on a consistent snapshot."""
 
     def close(self) -> None:
         """Close all connections. The next transaction reconnects."""
@@ -77,7 +73,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFailure:
-    """A failed statement. `reason` is one line, or "" if the database does not respond."""
+    """A failed statement. `reason` is "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False
@@ -87,11 +83,9 @@ class DatabaseFailure:
 class Tables:
     """A group of database tables.
 
-    - `schema`: SQL statements, separated by ";".
-    - `migrate`: updates the tables of older releases and inserts initial rows. Indexes are created
-      afterwards.
-    - `to_error`: converts a failure to the exception to raise.
-    - `prefix`: prefix of all table and index names in PostgreSQL.
+    - `schema`: SQL statements, each followed by ";" and a line break.
+    - `migrate`: updates older tables. Indexes are created afterwards.
+    - `prefix`: prefix of all names in PostgreSQL.
     """
 
     schema: str

@@ -1,4 +1,4 @@
-"""Paths and permissions of SQLite files, and a check for damage."""
+"""SQLite files: paths, permissions and a check for damage."""
 
 import os
 import sqlite3
@@ -19,7 +19,7 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    """Return the path of the accounts database, creating the file if necessary. Raises SetupError."""
+    """Return the accounts database's path, and create the file. Raises SetupError."""
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:
@@ -30,7 +30,7 @@ def database_file(root: Path) -> Path:
 
 
 def is_usable_database(path: Path) -> bool:
-    """Return whether a file is a readable and writable SQLite database. Empty files count as databases."""
+    """Return whether a file is empty or a readable, writable SQLite database."""
     # A read-only file is not sound, although the engine can still read it.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -43,7 +43,7 @@ def is_usable_database(path: Path) -> bool:
 
 
 class OpenedFile:
-    """An open database file. Detects whether the file on disk has been removed or replaced since."""
+    """Identity of an opened file, to detect its removal or replacement."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

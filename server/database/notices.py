@@ -35,7 +35,7 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Send a notice when the transaction commits. Raises ValueError if the notice is too long."""
+    """Send a notice when the transaction commits. Raises ValueError for a long notice."""
     connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
@@ -55,15 +55,12 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, callback: Callable[[str], None]) -> None:
-        """Call `callback` with the payload of each notice on a topic, and with "" after a reconnection.
-
-        `callback` must not block.
-        """
+        """Call `callback`, which must not block, for each notice, and with "" after a reconnection."""
         # After a reconnection, notices may have been lost.
         self._calls[topic].append(callback)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Queue a notice without blocking. If the queue is full, the oldest notice is dropped."""
+        """Queue a notice. If the queue is full, drop the oldest one."""
         text = message(topic, payload)
         with self._lock:
             if self._thread is None:
@@ -75,7 +72,7 @@ class Notices:
             self._wake()
 
     def start(self) -> None:
-        """Start the thread that sends and receives notices. Does nothing without PostgreSQL."""
+        """Start the thread. Does nothing without PostgreSQL."""
         if not is_postgres(self._url):
             return
         self._wake_sender, self._wake_receiver = socket.socketpair()
@@ -85,7 +82,7 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send the queued notices if possible, then stop the thread."""
+        """Send the queued notices if possible, and stop the thread."""
         self._stopping.set()
         with self._lock:
             thread = self._thread

@@ -18,13 +18,10 @@ def make_engine(
     name: str = "",
     on_replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create an engine for an SQLite file or for PostgreSQL.
+    """Create an engine. Raises ModuleNotFoundError without the PostgreSQL driver.
 
-    - `prepare` returns the path of the SQLite file, and creates the file if necessary.
-    - `name` is the database's name in log messages about PostgreSQL.
+    - `prepare` returns the SQLite file's path, and creates the file if necessary.
     - `on_replaced` is called after a damaged SQLite file was replaced.
-
-    Raises ModuleNotFoundError if the PostgreSQL driver is not installed.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, pool_size, on_replaced)

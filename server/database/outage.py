@@ -1,4 +1,4 @@
-"""Detection of database outages, during which requests fail immediately instead of waiting."""
+"""Detection of database outages, during which requests fail immediately."""
 
 import logging
 import threading
@@ -40,10 +40,7 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database is unavailable or read-only.
-
-        The database is then tested in the background until it recovers.
-        """
+        """Record an outage, and test the database in the background until it recovers."""
         with self._lock:
             was_retrying, self._retrying = self._retrying, True
             self._unavailable = self._unavailable or not read_only

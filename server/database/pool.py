@@ -22,7 +22,7 @@ class NoConnectionLeftError(TimeoutError):
 
 
 class Pool(Generic[C]):
-    """Pool of at most `size` connections. The most recently used connection is reused first."""
+    """Pool of at most `size` connections."""
 
     def __init__(
         self,
@@ -39,10 +39,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, timeout_s: float) -> Iterator[C]:
-        """Context manager that lends a connection.
-
-        Raises NoConnectionLeftError if no connection becomes free within `timeout_s` seconds.
-        """
+        """Lend a connection. Raises NoConnectionLeftError after `timeout_s` seconds."""
         slots = self._slots
         if not slots.acquire(timeout=timeout_s):
             raise NoConnectionLeftError("all database connections are in use")

@@ -38,7 +38,7 @@ _READY_NONE = 0  # the value that psycopg passes every 0.1 s while no data arriv
 
 
 class ResponseTimeoutError(OperationalError, TimeoutError):
-    """Raised when the server has sent nothing for too long. The connection is then closed."""
+    """Error if the server sends nothing for too long. Closes the connection."""
 
 
 class BoundedConnection(Connection[Any]):
@@ -61,7 +61,7 @@ class BoundedConnection(Connection[Any]):
 
 
 def connect_to(url: str) -> BoundedConnection:
-    """Return an autocommit connection to PostgreSQL. Raises psycopg.Error."""
+    """Return an autocommit connection. Raises psycopg.Error."""
     options: dict[str, Any] = {"autocommit": True, **OPTIONS}
     return BoundedConnection.connect(re.sub(r"^postgresql\+\w+", "postgresql", url), **options)
 
@@ -91,7 +91,7 @@ def _bounded(gen: Generator[Any, Any, Any], max_silence_s: float) -> Generator[A
 
 
 class _Transaction:
-    """A PostgreSQL transaction that accepts statements in SQLite's syntax."""
+    """Transaction that accepts SQLite's syntax."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -106,7 +106,7 @@ class _Transaction:
 
 
 class Postgres:
-    """Database engine for PostgreSQL. `name` is the database's name in log messages."""
+    """Database engine for PostgreSQL. `name` appears in log messages."""
 
     def __init__(self, url: str, tables: Tables, size: int, name: str) -> None:
         self._url, self._tables, self._name = url, tables, name

@@ -1,4 +1,4 @@
-"""Fair queue for machines that push to the same git remote. Requires PostgreSQL."""
+"""Queue for machines that push to the same git remote. Requires PostgreSQL."""
 # The queue is only for fairness. Without PostgreSQL, pushes don't wait.
 
 import time
@@ -18,10 +18,7 @@ _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class PushTurnQueue:
-    """Queue in which processes wait for their turn to push to a git remote. Not thread-safe.
-
-    It uses a lock in the database at `url`.
-    """
+    """Queue for pushing to a git remote, based on a database lock. Not thread-safe."""
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -32,10 +29,7 @@ class PushTurnQueue:
 
     @contextmanager
     def turn(self, timeout_s: float) -> Iterator[bool]:
-        """Context manager that waits up to `timeout_s` seconds for this process's turn.
-
-        Yields whether it had to wait.
-        """
+        """Wait up to `timeout_s` seconds for a turn. Yield whether it had to wait."""
         waited = self._enter(min(timeout_s, LOCK_TIMEOUT_S))
         try:
             yield waited

@@ -27,8 +27,7 @@ _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 class Sqlite:
     """Database engine for an SQLite file.
 
-    If `on_replaced` is given, a damaged or deleted file is replaced with an empty database, and `on_replaced`
-    is called.
+    With `on_replaced`, a damaged or deleted file is replaced with an empty one.
     """
 
     # Without `replaced`, the engine keeps using the file that it opened first.
@@ -72,7 +71,7 @@ class Sqlite:
             yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection, which the caller must close. Raises OSError or sqlite3.Error."""
+        """Return a connection, which the caller must close. Raises OSError or sqlite3.Error."""
         path = self._prepare()
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -155,7 +154,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Single-use connection to a read-only database file."""
+    """Single-use connection to a read-only file."""
 
     reason = ""
 
@@ -223,7 +222,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class ChangeDetector:
-    """Detector for writes to a database file by other connections. A check takes only microseconds."""
+    """Detector for writes to a database file by other connections."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -232,7 +231,7 @@ class ChangeDetector:
         self._seen = -1
 
     def has_changed(self) -> bool:
-        """Return whether the file might have changed since the last call. The first call returns True."""
+        """Return whether the file might have changed since the last call. True at first."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()
