@@ -30,8 +30,7 @@ _NAMES: Mapping[str, str] = {
 def check_arguments(arguments: Any, schema: Json) -> None:
     """Raise ValidationError if the arguments do not match a tool's input schema.
 
-    The schema may use only `type`, `enum`, `minimum`, `maximum`, `minItems`, `maxItems`, `items`,
-    `properties`, `required` and `additionalProperties: false`.
+    Of JSON Schema, supports only the keywords that tools use.
     """
     for problem in _problems(arguments, schema, "The arguments"):
         raise ValidationError(problem)

@@ -23,7 +23,7 @@ def list_tools(request: Request) -> Json:
 
 
 def call_tool(request: Request) -> Json:
-    """Run a tool and return its result, which may be an error. Raises RpcError if there is no such tool."""
+    """Run a tool, and return its result or error. Raises RpcError for an unknown tool."""
     tool = tool_named(request.params.get("name"))
     arguments = request.params.get("arguments", {})
     if not isinstance(arguments, dict):
@@ -37,7 +37,7 @@ def call_tool(request: Request) -> Json:
 
 
 def run_tool(tool: Tool, call: Call) -> Result:
-    """Run a tool. If it fails, return the error that the REST API would return."""
+    """Run a tool, and return its result or the REST API's error."""
     try:
         check_arguments(call.arguments, tool.input_schema)
         return _run_with_retry(tool, call)
@@ -48,7 +48,7 @@ def run_tool(tool: Tool, call: Call) -> Result:
 
 
 def _run_with_retry(tool: Tool, call: Call) -> Result:
-    """Run a tool. If the agent's branch is deleted or checked out meanwhile, run the tool again."""
+    """Run a tool, again if the agent's branch is deleted or checked out meanwhile."""
     for _ in range(_MAX_REPEATS):
         try:
             return tool.run(call)
@@ -62,8 +62,7 @@ def _run_with_retry(tool: Tool, call: Call) -> Result:
 def _encode_result(result: Result, call: Call) -> Json:
     """Encode a result for the client's protocol version.
 
-    Errors are sent only as text. Clients would check structured content against the tool's output schema,
-    which does not cover errors, and show the agent a message of their own.
+    An error is text, because clients would check structured content against the output schema.
     """
     image = [_image(result.image)] if result.image else []
     if not result.is_error and not call.json_as_text:
@@ -76,7 +75,7 @@ def _encode_result(result: Result, call: Call) -> Json:
 
 
 def _limited_size(result: Result, call: Call) -> int:
-    """Return the size in bytes that `mcp.max_bytes` limits. JSON counts only once, even if sent twice."""
+    """Return the size in bytes that `mcp.max_bytes` limits. JSON counts once."""
     content = encode(result.content)
     text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
     image = len(result.image.data) if result.image else 0
@@ -84,10 +83,7 @@ def _limited_size(result: Result, call: Call) -> int:
 
 
 def _shortened(result: Result) -> Result:
-    """Return the result of a write without its long values.
-
-    An error is not returned instead, because it would make the agent repeat the write.
-    """
+    """Remove long values, because an error would make the agent repeat the write."""
     content = {
         **result.content,
         "note": f"{result.content.get('note', '')[:_MAX_NOTE_CHARS]} {_LEFT_OUT}".strip(),

@@ -1,4 +1,4 @@
-"""Reads new events from the event log, for the subscriptions of a local agent."""
+"""New events for a local agent's subscriptions."""
 
 import logging
 import time
@@ -25,14 +25,14 @@ MAX_EVENTS = 2000  # If there are more, they count as missed.
 
 @dataclass(frozen=True, slots=True)
 class NewEvents:
-    """New events that the caller may see. `is_incomplete`: whether some events have been missed."""
+    """New events that the caller may see. `is_incomplete`: whether some were missed."""
 
     events: Sequence[Event] = ()
     is_incomplete: bool = False
 
 
 class EventCursor:
-    """A position in the event log, from which new events are read. Other processes may append events."""
+    """Position in the event log. Other processes may append events."""
 
     def __init__(self, app: Entrance, authorization: str, database: EventDatabase) -> None:
         self._app, self._authorization, self._database = app, authorization, database
@@ -62,7 +62,6 @@ class EventCursor:
             self.pause_s = max(MIN_POLL_INTERVAL_S, (time.monotonic() - began) / MAX_POLL_SHARE)
 
     def _log_once(self, problem: str) -> None:
-        """Log a problem when it begins, but not at every call while it lasts."""
         if problem != self._logged:
             log.warning("changes can't be read: %s", problem)
         self._logged = problem

@@ -1,4 +1,4 @@
-"""The `completion/complete` method, which suggests values for arguments of prompts and resource templates."""
+"""The `completion/complete` method, which suggests values for arguments."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ _TEMPLATE_ARGUMENTS: Mapping[str, Sequence[str]] = {
 
 
 def complete(request: Request) -> Json:
-    """Suggest values of an argument that begin with the text that the user has typed. Raises RpcError."""
+    """Suggest values that begin with the typed text. Raises RpcError."""
     argument = _object(request.params, "argument")
     name, typed = argument.get("name"), argument.get("value")
     names = _argument_names(_object(request.params, "ref"))
@@ -45,7 +45,6 @@ def _object(params: Mapping[str, Any], name: str, default: Json | None = None) -
 
 
 def _argument_names(reference: Json) -> Sequence[str]:
-    """Return the argument names of the referenced prompt or resource template. Raises RpcError."""
     kind, uri = reference.get("type"), reference.get("uri")
     if kind == _PROMPT:
         return [argument.name for argument in prompt_named(reference.get("name")).arguments]
@@ -79,7 +78,6 @@ def _types(request: Request, typed: str, chosen: Json) -> _Suggestions:
 
 
 def _document_ids(request: Request, typed: str, chosen: Json) -> _Suggestions:
-    """Suggest document ids. `chosen` contains the values of other arguments, such as the content type."""
     name = chosen.get("type")
     type_ = request.rest.type_named(name) if isinstance(name, str) else None
     if type_ is None or type_.kind == "singleType":

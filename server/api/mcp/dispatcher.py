@@ -1,4 +1,4 @@
-"""The table of methods, and the function that responds to a message. Both transports call it."""
+"""The table of methods, for both transports."""
 
 import logging
 from collections.abc import Mapping
@@ -46,11 +46,9 @@ def respond(
     settings: Settings,
     subscribed: dict[str, WatchedResource] | None = None,
 ) -> Json | Subscription | None:
-    """Return the response to a message, or None for notifications and responses.
+    """Return the response to a message, or None if it needs none.
 
-    For `subscriptions/listen`, return the subscription. The transport sends its notifications.
-
-    Raises RpcError, and ClientGone if the client has disconnected.
+    Raises RpcError, or ClientGone if the client has disconnected.
     """
     if message.id is None or not message.method:
         return None

@@ -1,4 +1,4 @@
-"""Explanations of errors to agents: what is allowed instead, and what permission is missing."""
+"""Explanations of errors to agents."""
 
 from http import HTTPStatus
 
@@ -13,7 +13,6 @@ _MAX_NAMES = 40
 
 
 def explain(call: Call, error: Json) -> str:
-    """Explain a tool's error in one line: the REST error's message, and what is allowed instead."""
     line = " ".join(f"{_message(error)} ({error['status']} {error['name']})".split())
     if SUGGESTION in error["details"]:
         return f'{line}; did you mean "{error["details"][SUGGESTION]}"?'
@@ -23,7 +22,6 @@ def explain(call: Call, error: Json) -> str:
 
 
 def _message(error: Json) -> str:
-    """Return an error's message, with the failed operation's number and the invalid attributes, if any."""
     details = error["details"]
     errors = details.get("errors") or []
     message = "; ".join(f"{'.'.join(one['path'])}: {one['message']}" for one in errors[:_MAX_ERRORS])
@@ -34,7 +32,6 @@ def _message(error: Json) -> str:
 
 
 def _known_names(call: Call, error: Json) -> str:
-    """Return a hint with the valid operators or attributes, or "" if the error is not about a key."""
     details = error["details"]
     key, path = details.get("key"), details.get("path")
     if not isinstance(key, str) or "source" not in details:
@@ -50,9 +47,9 @@ def _known_names(call: Call, error: Json) -> str:
 
 
 def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool) -> list[str]:
-    """Return the attributes that the caller may use in queries or, if `of_body` is set, in request bodies.
+    """Return the attributes for queries or, if `of_body` is set, for request bodies.
 
-    The content type is that of the operation with this number or, if the number is None, of the call.
+    If the number is None, the call names the content type.
     """
     one = (
         call
@@ -68,9 +65,9 @@ def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool)
 
 
 def explain_forbidden(call: Call, error: Json) -> str:
-    """Explain which permission is missing, in a sentence with a trailing space, or return "" if unknown.
+    """Name the missing permission, in a sentence with a trailing space, or return "".
 
-    The explanation contains only what the error and `GET /access` already tell this caller.
+    The sentence tells only what the error and `GET /access` tell this caller, too.
     """
     reply = call.rest.send("GET", "/access")
     if reply.is_error or reply.body["data"]["caller"]["kind"] == "public":
@@ -94,7 +91,6 @@ def explain_forbidden(call: Call, error: Json) -> str:
 
 
 def describe_caller(caller: Json) -> str:
-    """Return a caller's name for errors, such as `token desk` or `role editor of the user Nell`."""
     if caller["kind"] == "user":
         return f"role {caller.get('role', '')} of the user {caller['name']}"
     kind = "token" if caller["kind"] == "token" else "role"

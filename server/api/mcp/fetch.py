@@ -1,5 +1,4 @@
-"""Fetches a file from one of the hosts in `mcp.upload_from`, with the same checks as webhooks:
-no private addresses, no redirects."""
+"""Fetching of files from the hosts in `mcp.upload_from`."""
 
 import time
 from collections.abc import Collection
@@ -19,10 +18,7 @@ _PIECE_BYTES = 64 * 1024
 def fetch(
     url: str, hosts: Collection[str], allowed_private_hosts: Collection[str], max_bytes: int
 ) -> tuple[bytes, str]:
-    """Return the content and media type of the file at a URL. Redirects are not followed.
-
-    - `hosts`: the hosts from which files may be fetched.
-    - `allowed_private_hosts`: the hosts that may have a private address. Both can have ports.
+    """Return the content and media type of the file at a URL, without redirects.
 
     Raises NotAllowedBySettingError, PayloadTooLargeError or ValidationError.
     """

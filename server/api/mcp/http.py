@@ -1,4 +1,4 @@
-"""The HTTP transport, POST /mcp: checks of the headers, and the HTTP status of each response."""
+"""The HTTP transport, POST /mcp."""
 
 from base64 import b64decode
 from binascii import Error as Base64Error
@@ -42,9 +42,9 @@ _ENCODED = ("=?base64?", "?=")
 def handle_post(
     app: Entrance, environ: Mapping[str, Any], data: bytes, settings: Settings
 ) -> tuple[int, bytes | SubscriptionFrames]:
-    """Return the HTTP status and the body of the response to a request.
+    """Return the status and body of the response.
 
-    The body is empty for a notification. For `subscriptions/listen`, it is an encoder for an event stream.
+    The body is b"" for a notification, and an event stream for `subscriptions/listen`.
     """
     try:
         check_origin(environ, settings)
@@ -76,8 +76,7 @@ class ForeignOriginError(RpcError):
 def check_origin(environ: Mapping[str, Any], settings: Settings) -> None:
     """Raise ForeignOriginError if a browser sent the request from a page whose origin is not allowed.
 
-    The origins in `api.cors` are allowed, except for `*`. If the Host is a loopback address or `localhost`,
-    loopback origins are allowed, too.
+    `*` in `api.cors` is not enough. Loopback origins may call a loopback Host.
     """
     origin = environ.get("HTTP_ORIGIN")
     if origin is None or origin in settings.api.cors:
@@ -97,7 +96,6 @@ def _host_of(url: str) -> str:
 
 
 def check_version_header(message: Message, environ: Mapping[str, Any]) -> None:
-    """Raise RpcError if the headers and the body name different protocol versions."""
     meta, header = message.params.get("_meta"), _read_header(environ, VERSION_HEADER)
     named = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
     if header is not None and isinstance(named, str) and header != named:
@@ -105,7 +103,7 @@ def check_version_header(message: Message, environ: Mapping[str, Any]) -> None:
 
 
 def check_headers(message: Message, version: Version, environ: Mapping[str, Any]) -> None:
-    """Raise RpcError unless the headers repeat the version, method and name in the message."""
+    """Raise RpcError unless the headers repeat the message's fields."""
     wanted = {VERSION_HEADER: version.name, METHOD_HEADER: message.method}
     if message.method in NAMED_BY:
         wanted[NAME_HEADER] = str(message.params.get(NAMED_BY[message.method], ""))
@@ -124,7 +122,6 @@ def _mismatch(name: str, sent: str, value: str, message: Message) -> RpcError:
 
 
 def _decode_header(value: str) -> str | None:
-    """Decode a header value, which can contain base64. Return None if the base64 is invalid."""
     start, end = _ENCODED
     if not (value.startswith(start) and value.endswith(end)):
         return value
@@ -135,6 +132,5 @@ def _decode_header(value: str) -> str | None:
 
 
 def _read_header(environ: Mapping[str, Any], name: str) -> str | None:
-    """Return a header's value without surrounding spaces, or None if the header is missing."""
     found: str | None = environ.get(f"HTTP_{name.upper().replace('-', '_')}")
     return None if found is None else found.strip(" \t")

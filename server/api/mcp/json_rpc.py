@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages: parsing, checking and encoding."""
+"""JSON-RPC 2.0 messages."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class RpcError(BifolioError):
-    """An error response. `id` is None if the id of the request could not be read."""
+    """An error response. `id` is None if it could not be read."""
 
     def __init__(
         self, code: int, message: str, data: Json | None = None, id_: RequestId | None = None
@@ -40,7 +40,7 @@ class RpcError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message from a client. A notification has no `id`; a response has the method ""."""
+    """A message from a client. Notifications have no `id`, responses no `method`."""
 
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Message:
 
 
 def parse(data: bytes, max_values: float) -> Message:
-    """Parse a message. Raises RpcError if it is invalid or contains more than `max_values` values."""
+    """Parse a message. Raises RpcError if it is invalid or too large."""
     found = _read(data, max_values)
     if isinstance(found, list):
         raise RpcError(INVALID_REQUEST, "Batches are not supported: send each message by itself")
@@ -100,7 +100,7 @@ def error_of(error: RpcError) -> Json:
 
 
 def encode(value: Any) -> bytes:
-    """Serialize a value on one line. Numbers that were parsed by `read_json` keep all their digits."""
+    """Serialize a value on one line. Numbers keep all their digits."""
     try:
         return orjson.dumps(value, default=_number, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The methods for prompts, which are texts that a person chooses. A site can replace them in `prompts/`."""
+"""The methods for prompts. A site can replace their texts in `prompts/`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a prompt. Its value replaces `{name}` in the text."""
+    """A prompt's argument, whose value replaces `{name}` in the text."""
 
     name: str
     description: str
@@ -83,7 +83,7 @@ def list_prompts(request: Request) -> Json:
 
 
 def get_prompt(request: Request) -> Json:
-    """Return a prompt's text, in which the arguments' values are inserted. Raises RpcError."""
+    """Return a prompt's text with its arguments' values. Raises RpcError."""
     prompt = prompt_named(request.params.get("name"))
     arguments = _arguments(prompt, request.params.get("arguments", {}))
     max_bytes = request.settings.mcp.max_bytes
@@ -102,7 +102,6 @@ def _check_size(prompt: Prompt, text: str, max_bytes: int) -> None:
 
 
 def prompt_named(name: object) -> Prompt:
-    """Return the prompt with this name. Raises RpcError if there is none."""
     found = PROMPTS.get(name) if isinstance(name, str) else None
     if found is None:
         known = ", ".join(PROMPTS)
@@ -132,7 +131,6 @@ def _arguments(prompt: Prompt, given: Any) -> Mapping[str, str]:
 
 
 def _read_text(prompt: Prompt, root: Path) -> str:
-    """Return the prompt's text from the site's folder, or its default text. Raises RpcError."""
     try:
         return decode(read_bytes(root, prompt.path)[0])
     except MISSING_FILE_ERRORS:

@@ -1,4 +1,4 @@
-"""The supported versions of the Model Context Protocol, and how a request chooses one."""
+"""The supported versions of the Model Context Protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,11 +26,10 @@ CACHE_MS = 3_600_000
 class Version:
     """A version of the protocol.
 
-    - `is_stateless`: whether every request names the version in `_meta`. In other versions, `initialize`
-      negotiates it once.
-    - `has_structured_content`: whether results of tools have a field for JSON. If not, it is in their text.
-    - `unknown_method_status`: the HTTP status of the response to a request whose method does not exist.
-    - `resource_not_found`: the code of the error for a resource that does not exist.
+    - `is_stateless`: whether each request names the version, instead of `initialize`.
+    - `has_structured_content`: whether results have a field for JSON.
+    - `unknown_method_status`: HTTP status.
+    - `resource_not_found`: error code.
     """
 
     name: str
@@ -59,10 +58,7 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def version_of(message: Message, default: Version) -> Version:
-    """Return the protocol version that a request names, or `default` if it names none.
-
-    Raises RpcError if the version is not supported or required metadata is missing.
-    """
+    """Return the protocol version that a request names, or `default`. Raises RpcError."""
     meta = message.params.get("_meta")
     if isinstance(meta, dict) and VERSION_KEY in meta:
         requested = meta[VERSION_KEY]
@@ -78,16 +74,11 @@ def version_of(message: Message, default: Version) -> Version:
 
 
 def negotiate(requested: object) -> Version:
-    """Return the version for an `initialize` request.
-
-    That is the requested version if it is supported and uses `initialize`, or else the latest that does.
-    """
     found = VERSIONS.get(requested) if isinstance(requested, str) else None
     return found if found and not found.is_stateless else LATEST_WITH_HANDSHAKE
 
 
 def require_supported(requested: object, message: Message) -> Version:
-    """Return the version with this name. Raises RpcError if it is not supported."""
     found = VERSIONS.get(requested) if isinstance(requested, str) else None
     if found is None:
         data = {"supported": list(VERSIONS), "requested": str(requested)[:100]}

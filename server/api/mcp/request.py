@@ -1,4 +1,4 @@
-"""The request object that is passed to method handlers."""
+"""The request object for method handlers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,8 +18,7 @@ NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": 
 class Request:
     """A request, and the parts of the server that its method may use.
 
-    `subscribed` contains the resources that the connection's client watches, by URI. It is None if the server
-    can't send notifications on this connection.
+    `subscribed` contains resources by URI. It is None if the connection has no notifications.
     """
 
     id: RequestId
@@ -32,11 +31,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A row in the table of methods.
-
-    - `in_stateless`: whether stateless versions have the method.
-    - `in_handshake`: whether versions that begin with an `initialize` request have it.
-    """
+    """A method. `in_stateless` and `in_handshake` tell which protocol versions have it."""
 
     run: Callable[[Request], Json | Subscription]
     in_stateless: bool = True
@@ -47,23 +42,14 @@ class Method:
 
 
 def with_cache_hints(result: Json, version: Version) -> Json:
-    """Add cache hints, which stateless versions require, to a result that is the same for all callers.
-
-    For other versions, return `result` unchanged.
-    """
     return {**result, "ttlMs": CACHE_MS, "cacheScope": "public"} if version.is_stateless else result
 
 
 def with_private_cache_hints(result: Json, version: Version) -> Json:
-    """In stateless versions, add hints not to cache a result, because it depends on the caller."""
     return {**result, "ttlMs": 0, "cacheScope": "private"} if version.is_stateless else result
 
 
 def resource_error(body: Json, request: Request) -> RpcError:
-    """Convert a REST error into the error for a resource.
-
-    The code for status 404 depends on the protocol version.
-    """
     found = rpc_error(body)
     is_missing = body["error"]["status"] == HTTPStatus.NOT_FOUND
     code = request.version.resource_not_found if is_missing else found.code

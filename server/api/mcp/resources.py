@@ -1,4 +1,4 @@
-"""The methods for resources (files of documents, schemas of content types) and for subscriptions to them."""
+"""The methods for resources: documents' files and content types' schemas."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,11 +78,7 @@ def list_templates(request: Request) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _PageStart:
-    """Position in the list of resources at which a page starts.
-
-    - `type_number`: the index of a content type
-    - `start`: the index of one of this type's resources, which are its schema and then its documents
-    """
+    """Start of a page: the indices of a content type and of its resource."""
 
     type_number: int = 0
     start: int = 0
@@ -102,7 +98,7 @@ class _PageStart:
 
 
 def list_resources(request: Request) -> Json:
-    """Return a page of the schemas and published documents that the caller is allowed to see."""
+    """Return a page of the schemas and documents that the caller may see."""
     position = _PageStart.from_cursor(request.params.get("cursor"))
     types = require_success(request.rest.send("GET", "/access")).body["data"]["contentTypes"]
     found: list[Json] = []
@@ -120,7 +116,7 @@ def list_resources(request: Request) -> Json:
 
 
 def _resources_of_type(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
-    """Return up to `limit` resources of a content type, from index `start`, and the number of all of them."""
+    """Return resources from index `start`, and the number of all."""
     type_ = request.rest.type_named(described["uid"])
     if type_ is None:  # It has been removed in the meantime.
         return [], 0
@@ -164,7 +160,7 @@ def _short(title: str) -> str:
 
 
 def read_resource(request: Request) -> Json:
-    """Return the text of a resource. Raises RpcError."""
+    """Return a resource's text. Raises RpcError."""
     uri = request.params.get("uri")
     match read_uri(uri, request.rest):
         case DocumentUri() as document:
@@ -185,9 +181,9 @@ def read_resource(request: Request) -> Json:
 
 
 def _document_text(request: Request, document: DocumentUri) -> tuple[str, str]:
-    """Return the media type and text of a document's file.
+    """Return a file's media type and text.
 
-    If the caller may not read files, return the document as the REST API renders it in Markdown.
+    Callers who may not read files get Markdown from the REST API.
     """
     path = content_path(document.type, document.document_id)
     send, query = request.rest.send, document.version
@@ -204,7 +200,6 @@ def _document_text(request: Request, document: DocumentUri) -> tuple[str, str]:
 
 
 def _schema_text(request: Request, type_name: str) -> str:
-    """Return what the `get_schema` tool returns for a content type. Raises RpcError."""
     call = Call({"type": type_name}, request.rest, request.settings)
     result = run_tool(tool_named("get_schema"), call)
     if result.is_error:
@@ -216,13 +211,12 @@ def _schema_text(request: Request, type_name: str) -> str:
 
 
 def listen(request: Request) -> Subscription:
-    """Return the subscription that a client requests with `subscriptions/listen`. Raises RpcError."""
     requested = request.params.get("notifications")
     return read_subscription(request.id, requested, request.rest, request.settings)
 
 
 def subscribe(request: Request) -> Json:
-    """Add a resource to those that this connection's client watches. Raises RpcError."""
+    """Watch a resource on this connection. Raises RpcError."""
     connection = _subscribed(request)
     if len(connection) >= MAX_URIS:
         raise RpcError(

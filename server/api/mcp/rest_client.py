@@ -1,4 +1,4 @@
-"""In-process requests to the REST API, made with the identity of the MCP caller."""
+"""In-process requests to the REST API, as the MCP caller."""
 
 import json
 import logging
@@ -40,12 +40,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response of the REST API.
-
-    - `headers`: the headers, with names in lower case.
-    - `body`: parsed JSON, or bytes if the body is not JSON.
-    - `is_too_large`: whether the body was too large for the caller. If so, `body` is b"".
-    """
+    """A response. `body` is parsed JSON or bytes. Names in `headers` are lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -59,7 +54,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A body that is not JSON, with its media type."""
+    """A body that is not JSON."""
 
     content: bytes
     media_type: str
@@ -76,10 +71,9 @@ class DocumentVersion:
 
 
 class RestClient:
-    """Sender of requests to the app, on behalf of one caller."""
+    """Sender of REST requests for one caller."""
 
     def __init__(self, app: Entrance, environ: Mapping[str, Any]) -> None:
-        """Create a client for the request whose WSGI environ is `environ`."""
         self._app = app
         self._environ = {**_DEFAULTS, **{key: environ[key] for key in INHERITED if key in environ}}
 
@@ -92,14 +86,11 @@ class RestClient:
         headers: Mapping[str, str] | None = None,
         max_bytes: int | None = None,
     ) -> Reply:
-        """Send a request.
+        """Send a request. Raises ClientGone if the MCP client has disconnected.
 
-        - `path`: the path, not percent-encoded.
-        - `query`: the query parameters, which can be nested.
-        - `body`: a value that is sent as JSON, or an Upload.
-        - `max_bytes`: the maximum size of the response's body. A larger body is not returned.
-
-        Raises ClientGone if the MCP client has disconnected.
+        - `path`: not percent-encoded.
+        - `body`: sent as JSON, unless it is an Upload.
+        - `max_bytes`: a larger response is returned without its body.
         """
         try:
             query_text = untrusted_query_string(query) if query else ""
@@ -126,10 +117,7 @@ class RestClient:
         return Context().run(_send, self._app, environ, max_bytes)
 
     def delete_new_branch(self, name: str, commit: str) -> None:
-        """Delete a branch that the caller has just created at `commit`, unless it has been written to.
-
-        This needs no permission, because it only undoes the creation.
-        """
+        """Delete a new branch that has not been written to. Needs no permission."""
         try:
             remove_new_branch(self._app.site.root, name, commit)
         except GitError as error:
@@ -141,22 +129,17 @@ class RestClient:
 
     @property
     def origin(self) -> str:
-        """The server's URL: the setting `public_url` or, by default, the URL that the client used.
-
-        "" if there is no server.
-        """
+        """The server's URL, or "" without a server."""
         host, public_url = self._environ.get("HTTP_HOST", ""), self._app.site.state.settings.public_url
         return (public_url or f"{self._environ['wsgi.url_scheme']}://{host}") if host else ""
 
     def document_versions_at(
         self, paths: Sequence[str], branch: str, *, for_writing: bool = False
     ) -> list[DocumentVersion | None]:
-        """Return, for each path, the document version whose file has, or would have, this path.
+        """Return the document version that belongs to each path, or None.
 
-        None stands for a path that no document can have. `branch` is "" for the served content. The result
-        can contain documents that the caller may not see.
-
-        Raises UnauthorizedError or ForbiddenError if the caller may not read files on this branch.
+        The caller may lack the permission to see it. Raises UnauthorizedError, or ForbiddenError if the
+        caller may not read files.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
         state = self._app.source_state(environ, branch, to_write=for_writing)
@@ -168,16 +151,12 @@ class RestClient:
         return [_version_of(claims[path], ids.get(path)) for path in paths]
 
     def type_named(self, name: str) -> Type | None:
-        """Return a content type by API id or uid, even if the caller can't see it. Return None if unknown."""
+        """Find a type by API id or uid, even if the caller can't see it."""
         types = self._app.site.state.schema.content_types
         return next((t for t in types if name in (t.singular, t.plural, t.uid)), None)
 
 
 def _version_of(claim: PathClaim | None, document_id: str | None) -> DocumentVersion | None:
-    """Return the version to which a path belongs, or None if `claim` is None.
-
-    `document_id` is the id in the file, or None if there is no file.
-    """
     if claim is None:
         return None
     status = "draft" if claim.draft else "published"
@@ -189,7 +168,7 @@ def _key(header: str) -> str:
 
 
 def content_path(type_: Type, document_id: str = "", action: str = "") -> str:
-    """Return the REST path of a content type, document or action, not percent-encoded."""
+    """Return a REST path, not percent-encoded."""
     name = type_.plural if type_.kind == "collectionType" else type_.singular
     path = "/".join(part for part in ("/api", name, document_id.replace("/", "%2F")) if part)
     return f"{path}/actions/{action}" if action else path
@@ -229,7 +208,6 @@ def _send(app: Callable[..., Iterable[bytes]], environ: dict[str, Any], max_byte
 
 
 def _read_at_most(parts: Iterable[bytes], max_bytes: int | None) -> bytes | None:
-    """Return the whole body, or None if it has more than `max_bytes` bytes."""
     read, size = list[bytes](), 0
     for part in parts:
         size += len(part)
@@ -246,7 +224,6 @@ def require_success(reply: Reply) -> Reply:
 
 
 def rpc_error(body: Json) -> RpcError:
-    """Convert a REST error into a JSON-RPC error, for methods other than tools."""
     error = body["error"]
     code = INTERNAL_ERROR if error["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR else INVALID_PARAMS
     return RpcError(code, f"{error['message']} ({error['status']} {error['name']})", {"error": error})

@@ -1,4 +1,4 @@
-"""The identity of a local agent: `bifolio mcp --as ROLE` gives it a role, without a token."""
+"""The identity of an agent started with `bifolio mcp --as ROLE`."""
 
 from typing import Any
 

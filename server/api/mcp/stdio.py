@@ -1,4 +1,4 @@
-"""The stdio transport: one message on each line of standard input and output."""
+"""The stdio transport: one message per line."""
 
 import logging
 import threading
@@ -36,10 +36,7 @@ _PIECE_BYTES = 1024 * 1024
 def serve(
     app: Entrance, authorization: str, database: EventDatabase, source: BinaryIO, target: BinaryIO
 ) -> None:
-    """Respond to messages until the input ends, as the caller that `authorization` identifies.
-
-    `database` contains the event log, from which subscriptions are served.
-    """
+    """Respond to messages until the input ends, with the permissions in `authorization`."""
     connection = _Connection(app, authorization, database, target)
     try:
         for line in _read_lines(source):
@@ -49,7 +46,7 @@ def serve(
 
 
 class _Connection:
-    """The connection to a client, with its version of the protocol and its subscriptions."""
+    """Connection to a client, with its subscriptions."""
 
     def __init__(self, app: Entrance, authorization: str, database: EventDatabase, target: BinaryIO) -> None:
         environ = {ADMITTED: (True, ()), **({"HTTP_AUTHORIZATION": authorization} if authorization else {})}
@@ -64,7 +61,7 @@ class _Connection:
         self._thread: threading.Thread | None = None
 
     def receive(self, line: bytes | None) -> None:
-        """Process a message. `line` is None if it was too long."""
+        """Process a message, or None if its line was too long."""
         with self._lock:
             try:
                 if line is None:
@@ -99,10 +96,7 @@ class _Connection:
         self._start_notifications()
 
     def _read_changed_files(self, id_: RequestId) -> None:
-        """Read files that other processes have changed.
-
-        Raises RpcError if they can't be read, for example while a deployment renames the site's folder.
-        """
+        """Read changed files. Raises RpcError if they can't be read."""
         try:
             self._app.site.refresh()
         except (ApiError, OSError) as error:
@@ -126,7 +120,6 @@ class _Connection:
     # --- notifications -------------------------------------------------------------------------
 
     def _start_notifications(self) -> None:
-        """Start the thread that sends notifications if there are subscriptions."""
         if self._thread is None and (self._listening or self._subscribed):
             self._thread = threading.Thread(target=self._send_notifications, daemon=True)
             self._thread.start()
@@ -164,7 +157,7 @@ class _Connection:
 
 
 def _read_lines(source: BinaryIO) -> Iterator[bytes | None]:
-    """Yield each line that is not blank, or None for a line that is too long."""
+    """Yield each non-blank line, or None if it is too long."""
     while line := source.readline(MAX_BODY_BYTES + 1):
         if len(line) > MAX_BODY_BYTES and not line.endswith(b"\n"):
             while (rest := source.readline(_PIECE_BYTES)) and not rest.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""Subscriptions: the resources that a client watches, and the notifications that it receives."""
+"""Subscriptions to resources, and their notifications."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _LIST_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class WatchedResource:
-    """A resource whose changes a client wants to know. `document_id` is "" for single types and schemas."""
+    """A resource that a client watches. Only documents of collection types have a `document_id`."""
 
     uri: str
     uid: str
@@ -48,7 +48,7 @@ class WatchedResource:
 
     @property
     def key(self) -> Hashable:
-        """The identity of the resource, which is the same for all spellings of its URI."""
+        """The resource's identity, the same for all spellings of its URI."""
         return self.uid, self.document_id, self.locale, self.is_schema, self.is_draft
 
     def is_changed_by(self, event: Event) -> bool:
@@ -64,9 +64,9 @@ class WatchedResource:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The resources that a client watches, and whether it watches the list of resources.
+    """The resources that a client watches.
 
-    `id` is the id of the `subscriptions/listen` request, or None if the client sent `resources/subscribe`.
+    `id` is None after `resources/subscribe`.
     """
 
     id: RequestId | None = None
@@ -82,7 +82,6 @@ class Subscription:
         return self._notification("subscriptions/acknowledged", {"notifications": found})
 
     def notifications(self, event: Event) -> Iterator[Json]:
-        """Yield the notifications about an event that the caller is allowed to see."""
         if self.watches_list and event.kind in _LIST_KINDS:
             yield self._list_changed()
         for one in self.watched:
@@ -90,13 +89,11 @@ class Subscription:
                 yield self._updated(one)
 
     def everything_changed(self) -> Iterator[Json]:
-        """Yield notifications that everything may have changed, for a client that has missed events."""
         if self.watches_list:
             yield self._list_changed()
         yield from map(self._updated, self.watched)
 
     def closed(self) -> Json:
-        """Return the response to the `subscriptions/listen` request, which ends the subscription."""
         assert self.id is not None
         meta = {SUBSCRIPTION_KEY: self.id, SERVER_KEY: server_info()}
         return result_of(self.id, {"resultType": "complete", "_meta": meta})
@@ -114,7 +111,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFrames:
-    """Encoder of a subscription's notifications for an event stream (server.events.stream.Frames)."""
+    """Encoder of notifications for an event stream (server.events.stream.Frames)."""
 
     subscription: Subscription
     selection: Selection = SELECTION
@@ -145,8 +142,7 @@ def _frame(message: Json) -> bytes:
 def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: Settings) -> Subscription:
     """Parse the `notifications` parameter of `subscriptions/listen`. Raises RpcError.
 
-    Kinds of notifications that the server does not send are ignored. A URI is ignored if its resource can't
-    exist, has a content type that the caller can't see, or is already in the list in another spelling.
+    Ignores unsupported kinds, repeated URIs, and URIs of what can't exist or the caller can't see.
     """
     if not isinstance(wanted, dict):
         raise RpcError(INVALID_PARAMS, '"notifications" must be an object')
@@ -165,7 +161,7 @@ def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: S
 
 
 def parse_watched(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
-    """Return the resource with this URI, or None if there can't be such a resource. Raises RpcError."""
+    """Return the resource with this URI, or None. Raises RpcError."""
     found = read_uri(uri, rest)
     if found is None:
         return None

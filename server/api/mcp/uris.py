@@ -1,4 +1,4 @@
-"""URIs of resources: `bifolio://TYPE/ID` for documents, and `bifolio://schema/TYPE` for schemas."""
+"""URIs of resources: `bifolio://TYPE/ID` and `bifolio://schema/TYPE`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_URI_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class DocumentUri:
-    """The URI of a document. `version` contains its locale and status, if the URI names them."""
+    """URI of a document. `version` contains the locale and status, if given."""
 
     type: Type
     document_id: str
@@ -27,15 +27,15 @@ class DocumentUri:
 
 @dataclass(frozen=True, slots=True)
 class SchemaUri:
-    """The URI of the schema of a content type."""
+    """URI of a content type's schema."""
 
     type_name: str
 
 
 def read_uri(uri: object, rest: RestClient) -> DocumentUri | SchemaUri | None:
-    """Parse the URI of a resource. Returns None if no such resource can exist.
+    """Parse a URI. Returns None if its resource can't exist.
 
-    Raises RpcError if `uri` is not a string, or its query is invalid.
+    Raises RpcError if the URI is not a string, or its query is invalid.
     """
     if not isinstance(uri, str) or len(uri) > MAX_URI_CHARS:
         raise RpcError(INVALID_PARAMS, f'"uri" must be a string of at most {MAX_URI_CHARS:,} characters')

@@ -58,7 +58,6 @@ def check(call: Call) -> Result:
 
 
 def _unknown_paths_note(paths: Sequence[str]) -> str:
-    """Return a sentence that names the unknown paths, with a leading space, or "" if there are none."""
     more = len(paths) - _MAX_NAMED_PATHS
     end = f" and {more} more (see unknownPaths)." if more > 0 else "."
     return f" No document has these paths: {', '.join(paths[:_MAX_NAMED_PATHS])}{end}" if paths else ""
@@ -71,7 +70,6 @@ def _paths_without_problems(call: Call, found: Sequence[Json]) -> list[str]:
 
 
 def _wait_for_check(call: Call, path: str, query: Json) -> Reply:
-    """Request problems. Repeat the request while the first check of the site is still running."""
     deadline = time.monotonic() + FIRST_CHECK_TIMEOUT_S
     while True:
         reply = call.rest.send("GET", path, query)  # waits 3 s for a check
@@ -93,19 +91,13 @@ _Key = tuple[str, str, str]
 
 
 def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
-    """Return the problems of the served site before a write, or None if they are unknown.
-
-    For a write to a branch, return None, because `new_problems` does not need them.
-    """
+    """Return the served site's problems, or None for a write to a branch."""
     found = None if destination.branch else _served_problems(call)
     return None if found is None else frozenset(map(_key_of, found))
 
 
 def new_problems(call: Call, destination: Destination, before: frozenset[_Key] | None) -> list[Json] | None:
-    """Return at most 20 problems that a write caused, or None if they are unknown.
-
-    `before` is what `problems_before` returned before the write.
-    """
+    """Return at most 20 problems that a write caused, or None if unknown."""
     if not destination.branch:
         after = None if before is None else _served_problems(call)
         if before is None or after is None:
@@ -122,7 +114,6 @@ def new_problems(call: Call, destination: Destination, before: frozenset[_Key] |
 
 
 def _served_problems(call: Call) -> list[Json] | None:
-    """Return the served site's problems, or None if they are unknown or too many to compare."""
     found: list[Json] = []
     for page in range(1, MAX_PROBLEM_PAGES + 1):
         reply = call.rest.send("GET", "/problems", {"page": page, "pageSize": PAGE_PROBLEMS})

@@ -1,4 +1,4 @@
-"""The destination of an agent's writes: a branch of its own, the served branch, or none."""
+"""The destination of an agent's writes."""
 
 import re
 import shlex
@@ -39,11 +39,11 @@ _ON_SERVED = (
 class Destination:
     """The destination of an agent's writes.
 
-    - `branch`: the branch, or "" for the served branch. It is also "" if the caller can't have a branch.
+    - `branch`: "" for the served branch.
     - `exists`: whether the branch exists. If not, the first write creates it.
-    - `commit`: the branch's last commit before the write, or "" if unknown.
+    - `commit`: the branch's last commit, or "".
     - `no_branch_reason`: why the caller can't have a branch, or "".
-    - `lacks_permission`: whether the caller can't have a branch because it lacks a permission.
+    - `lacks_permission`: whether that is because of a missing permission.
     """
 
     mode: WriteMode
@@ -71,7 +71,7 @@ class Destination:
 
 
 def default_destination(call: Call) -> Destination:
-    """Return the destination of a write if the call names no branch. Does not create the branch."""
+    """Return the destination if the call names no branch. Does not create the branch."""
     mode, caller = call.settings.mcp.write, _caller(call)
     if mode is WriteMode.DIRECT and caller.get("branchOnly"):
         mode = WriteMode.BRANCH
@@ -94,7 +94,6 @@ def _caller(call: Call) -> Json:
 
 
 def _missing_permissions(call: Call) -> str:
-    """Return the branch permissions that the caller lacks, as text."""
     access = body_of(call.rest.send("GET", "/access"))["data"]
     allowed = access["permissions"].get("branch", ())
     lacking = ", ".join(action for action in _BRANCH_ACTIONS if action not in allowed)
@@ -109,13 +108,9 @@ def _branches(call: Call) -> Mapping[str, Json]:
 
 
 def _own_branch(first_name: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the branch to which a caller's writes go by default.
+    """Return the caller's last branch or, if it is checked out or merged, a new one.
 
-    This is the caller's last branch or, if that has been checked out or merged, a new one. A branch at the
-    served commit contains nothing to merge, so it does not count as merged.
-
-    `first_name` is the name of the caller's first branch. Later branches have a number at the end. Names that
-    git can't create are skipped, such as agent/a if there is a branch agent/a/b.
+    Names that git can't create are skipped, such as agent/a beside agent/a/b.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
     last = max((_number_of(each, first_name) for each in branches if _is_own(each, first_name)), default=0)
@@ -128,7 +123,6 @@ def _own_branch(first_name: str, branches: Mapping[str, Json]) -> Destination:
 
 
 def _parent_names(branch_name: str) -> Iterator[str]:
-    """Yield the parents of a branch name: a and a/b for a/b/c."""
     return accumulate(branch_name.split("/")[:-1], "{}/{}".format)
 
 
@@ -141,17 +135,13 @@ def _number_of(branch: str, first: str) -> int:
 
 
 def _is_own(branch: str, first_name: str) -> bool:
-    """Return whether `branch` is `first_name` or one of its successors, such as agent/a.2 for agent/a."""
+    """Return whether a branch is `first_name` or a later one, such as agent/a.2."""
     number = branch.removeprefix(f"{first_name}.")
     return branch == first_name or (number != branch and bool(_NUMBER.fullmatch(number)))
 
 
 def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
-    """Return the name of a caller's first branch. Different callers get different names.
-
-    `{caller}` in the pattern is replaced by the token's name or, for a caller without a token, by its kind
-    and name.
-    """
+    """Return the name of a caller's first branch. No two callers get the same."""
     name = str(caller["name"])
     safe = _UNSAFE.sub("-", name).strip("-")[:_MAX_NAME_CHARS]
     kind = "" if caller["kind"] == "token" else f"{caller['kind']}."
@@ -166,13 +156,10 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
 
 
 def write_destination(call: Call) -> Destination:
-    """Return the destination of this call's write: the branch that the call names, or else the default.
+    """Return the branch that the call names, or else the default.
 
-    If `mcp.write` is `branch`, a caller can name only its own branches. Otherwise, a misled agent could
-    change a branch that a person has just reviewed.
-
-    Raises ForbiddenError or NotAllowedBySettingError if the caller can't write there, and RestRequestError if
-    a request fails.
+    If `mcp.write` is `branch`, a caller can name only its own branches. Raises ForbiddenError,
+    NotAllowedBySettingError or RestRequestError.
     """
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
@@ -199,13 +186,9 @@ def write_destination(call: Call) -> Destination:
 def branch_for_write(
     call: Call, destination: Destination, dry_run: Callable[[], Reply] | None = None
 ) -> Iterator[None]:
-    """Context manager for a write: create its branch if it does not exist yet.
+    """Create a missing branch for a write, and delete it again if the write fails.
 
-    If the write raises an error, the new branch is deleted again. `dry_run` is called first and sends the
-    write as a dry run, so that most rejected writes create no branch at all. It is not called if the caller
-    lacks the permission `source.read`, which dry runs require.
-
-    Raises RestRequestError if a request fails.
+    If the caller has the permission `source.read`, `dry_run` is called first. Raises RestRequestError.
     """
     if not destination.branch or destination.exists:
         yield
@@ -229,23 +212,19 @@ def may_read_sources(call: Call) -> bool:
 
 
 def write_query(destination: Destination, *, dry_run: bool) -> Json:
-    """Return the query parameters of a write. Before the branch exists, a dry run uses the served branch."""
+    """Return a write's query parameters. Before the branch exists, a dry run uses the served branch."""
     on_branch = destination.branch and (destination.exists or not dry_run)
     branch = {"branch": destination.branch} if on_branch else {}
     return {**branch, **({"dryRun": "true"} if dry_run else {})}
 
 
 def read_query(destination: Destination) -> Json:
-    """Return the query parameters to read from the branch, or {} if it does not exist yet."""
     is_read = destination.branch and destination.exists
     return {"at": destination.branch} if is_read else {}
 
 
 def write_body(reply: Reply, destination: Destination) -> Any:
-    """Return the body of a successful write. Raises RestRequestError or PreconditionError.
-
-    The PreconditionError names the branch, because the agent may have read the served version instead.
-    """
+    """Return a successful write's body. Raises RestRequestError or PreconditionError."""
     if reply.status == PreconditionError.status and destination.branch:
         error = reply.body["error"]
         raise PreconditionError(f"{error['message']} (on the branch {destination.branch})", error["details"])
@@ -253,9 +232,9 @@ def write_body(reply: Reply, destination: Destination) -> Any:
 
 
 def describe_write(call: Call, destination: Destination, commit: str) -> Json:
-    """Return the destination of a write, and how a person can review and merge it.
+    """Return the destination of a write, and how to review and merge it.
 
-    The merge command names the commit, because the branch may get more commits after the review.
+    The merge command names the commit, because more commits may follow.
     """
     found: Json = {"commit": commit} if commit else {}
     if not destination.branch:

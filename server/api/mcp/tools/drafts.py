@@ -1,4 +1,4 @@
-"""Drafts that a write publishes, because an update without a status publishes a document as a whole."""
+"""Drafts that an update without a status publishes."""
 
 from typing import Any
 
@@ -11,10 +11,9 @@ _UNPUBLISHED = ("draft", "modified")
 
 
 def documents_whose_draft_is_published(call: Call, destination: Destination) -> list[str]:
-    """Return the documents, such as article/fog, whose existing draft an `update` would publish.
+    """Return the documents, such as article/fog, whose draft an `update` would publish.
 
-    Documents with the action `publish` are left out, because publishing is its purpose. Documents whose draft
-    the caller may not read are also left out, because an `update` does not publish such a draft.
+    Omits drafts that the caller may not read.
     """
     at = {"at": destination.branch} if destination.branch and destination.exists else {}
     found: list[str] = []

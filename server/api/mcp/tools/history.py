@@ -1,4 +1,4 @@
-"""Tools that compare and list versions: diff and history."""
+"""The tools diff and history."""
 
 from http import HTTPStatus
 
@@ -53,18 +53,13 @@ def _diff_of_document(call: Call) -> Result:
 
 
 def history_path(call: Call, type_: Type) -> str:
-    """Return the path of a document's history, not percent-encoded."""
     name = type_.plural if type_.kind == "collectionType" else type_.singular
     document_id = required_id(call, type_).replace("/", "%2F")
     return "/".join(filter(None, ("/history", name, document_id)))
 
 
 def history_body(call: Call, type_: Type, reply: Reply, at: Json | None = None) -> Json:
-    """Return the body of a response about a document's history.
-
-    `at` contains the query parameters that select the branch, if any. Raises NotFoundError with a hint if the
-    document has never existed, and RestRequestError for other errors.
-    """
+    """Return the body of a history response. Raises NotFoundError or RestRequestError."""
     if reply.status == HTTPStatus.NOT_FOUND and reply.body["error"]["message"] == NotFoundError.default:
         raise missing_document_error(call, type_, at or {})
     body: Json = body_of(reply)
@@ -88,7 +83,6 @@ def history(call: Call) -> Result:
 
 
 def _without_trailers(message: str) -> str:
-    """Remove the lines that Bifolio adds at the end of a commit's message."""
     lines = message.splitlines()
     while lines and (lines[-1].startswith("Bifolio-") or not lines[-1]):
         lines.pop()

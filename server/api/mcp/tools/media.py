@@ -1,4 +1,4 @@
-"""Reading of media files, for the tools find and get with the type `upload`."""
+"""Media files in the tools find and get."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _ACCEPTED = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 
 def is_media(call: Call) -> bool:
-    """Return whether the argument `type` means media files, not a content type named `upload`."""
+    """Return whether `type` means media files, not a content type named `upload`."""
     return call.text("type") == MEDIA and call.rest.type_named(MEDIA) is None
 
 
@@ -44,7 +44,7 @@ def find_files(call: Call) -> Result:
 
 
 def get_file(call: Call) -> Result:
-    """Run the `get` tool for a media file. With the `image` argument, the result contains the image."""
+    """Run the `get` tool for a media file."""
     call.reject(f"with the type {MEDIA}", "status", "locale")
     key = call.text("documentId")
     if not key:
@@ -71,7 +71,7 @@ def _shown(file: Json, call: Call) -> Json:
 
 
 def _image(file: Mapping[str, Any], call: Call) -> Image:
-    """Return a file's image, reduced to at most 800 pixels per edge. Raises ValidationError or LimitError."""
+    """Return an image, at most 800 pixels per edge. Raises ValidationError or LimitError."""
     if not str(file["mime"]).startswith("image/"):
         raise ValidationError(f'{file["name"]} is not an image ({file["mime"]}); omit "image"')
     at, is_found = call.values("at"), False
@@ -91,7 +91,6 @@ def _image(file: Mapping[str, Any], call: Call) -> Image:
 
 
 def _request_image(call: Call, path: str, query: Json, max_bytes: int) -> Reply | None:
-    """Request an image, or return None if it is on another host."""
     if not path.startswith("/"):
         return None
     return call.rest.send("GET", path, query, max_bytes=max_bytes)
@@ -101,11 +100,6 @@ _DESCRIPTION_BYTES = 4000  # room for the JSON of the file
 
 
 def _image_urls(file: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """Yield the URLs and query parameters to try for an image: resized versions, then stored files.
-
-    In both groups, larger images come first. Stored files are tried because some sites don't resize images by
-    URL.
-    """
     for edge in _EDGES:
         yield file["url"], {"max-w": str(edge), "max-h": str(edge), "format": _FORMAT}
     made = [one for one in (file.get("formats") or {}).values() if isinstance(one, dict)]

@@ -1,4 +1,4 @@
-"""Errors for documents and media files that do not exist, with suggestions that the caller may see."""
+"""Errors for missing documents and media files, with suggestions."""
 
 from typing import Any
 
@@ -15,10 +15,9 @@ _MAX_NAME_CHARS = 100
 
 
 def missing_document_error(call: Call, type_: Type, at: Json, details: Json | None = None) -> NotFoundError:
-    """Return a NotFoundError for a document. It suggests the document's other locales or a similar id.
+    """Return an error that suggests the document's other locales or a similar id.
 
-    `call` has the arguments `documentId`, `locale` and `status`. `at` contains the query parameters that
-    select the branch.
+    `at` selects the branch.
     """
     document_id, locale = call.text("documentId"), call.text("locale")
     if type_.kind == "singleType" or not document_id:
@@ -44,7 +43,7 @@ def missing_document_error(call: Call, type_: Type, at: Json, details: Json | No
 
 
 def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
-    """Return the most similar id of a document that the caller may find, or "" if none is similar."""
+    """Return the most similar id that the caller may find, or ""."""
     if type_.kind == "singleType":
         return ""
     drafts = {"status": "draft"} if type_.draft_publish else {}
@@ -57,7 +56,7 @@ def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
 
 
 def missing_file_error(call: Call, at: Json) -> NotFoundError:
-    """Return a NotFoundError that suggests a media file with a similar id. `at` selects the branch."""
+    """Return an error that suggests a media file with a similar id."""
     document_id = call.text("documentId")
     query = {"fields": ["documentId"], "pagination": {"pageSize": _MAX_IDS}, **at}
     query["filters"] = {"documentId": {"$startsWithi": document_id[:1]}}
@@ -69,14 +68,12 @@ def missing_file_error(call: Call, at: Json) -> NotFoundError:
 
 
 def _branch_hint(call: Call) -> str:
-    """Return a hint to read the caller's own branch, or "" if it has none or the call names a branch."""
     own = default_destination(call)
     is_of_branch = own.branch and own.exists and not call.text("at") and not call.text("branch")
     return f'. To read your own branch, use at: "{own.branch}"' if is_of_branch else ""
 
 
 def _attribute_values(call: Call, type_: Type, name: str, query: dict[str, Any]) -> list[str]:
-    """Return the values of an attribute in up to 100 documents that the caller may find."""
     paged = {**query, "pagination": {"pageSize": _MAX_IDS}}
     reply = call.rest.send("GET", content_path(type_), paged)
     return [] if reply.is_error else [str(one[name]) for one in reply.body["data"] if one.get(name)]

@@ -1,4 +1,4 @@
-"""Requests about documents that a tool names by the path of their file."""
+"""Requests about documents that a tool names by path."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ _OTHER_FILES = (f"{UPLOADS}/", "content-types/", "site.yaml")
 
 
 def version_at_path(call: Call, branch: str, *, for_writing: bool = False) -> DocumentVersion:
-    """Return the document version at the argument `path`. Raises NotFoundError or ForbiddenError."""
+    """Return the document version at `path`. Raises NotFoundError or ForbiddenError."""
     path = call.text("path")
     [found] = call.rest.document_versions_at([path], branch, for_writing=for_writing)
     if found is None:
@@ -35,7 +35,6 @@ def source_query(version: DocumentVersion) -> Json:
 
 
 def missing_path_error(call: Call, version: DocumentVersion, branch: str) -> NotFoundError:
-    """Return a NotFoundError for a file. It suggests a similar path that the caller may read."""
     at = {"at": branch} if branch else {}
     near = next(filter(None, _similar_paths(call, version, at)), "")
     hint = f'did you mean "{near}"?' if near else "find lists the documents"
@@ -43,9 +42,9 @@ def missing_path_error(call: Call, version: DocumentVersion, branch: str) -> Not
 
 
 def _similar_paths(call: Call, version: DocumentVersion, at: Json) -> Iterator[str]:
-    """Yield the paths of the document's other versions, then of a similar document's versions.
+    """Yield the paths of the document's other versions, then of a similar document.
 
-    "" stands for a version that does not exist or that the caller may not read.
+    "" stands for a path that the caller may not read.
     """
     other = "draft" if version.status == "published" else "published"
     queries: tuple[Json, ...] = (source_query(version), {"locale": version.locale, "status": other}, {})
@@ -62,7 +61,6 @@ def _path_of(call: Call, version: DocumentVersion, query: Json) -> str:
 
 
 def unknown_paths(call: Call, paths: Sequence[str], branch: str) -> list[str]:
-    """Return the `paths` that belong to no document, or [] if the caller may not read files."""
     try:
         return list(_unknown(call, paths, branch))
     except ApiError:  # The caller may not read files, so it must not learn which ones exist.

@@ -1,4 +1,4 @@
-"""Tools that read content: site_info, get_schema, find, get and search."""
+"""The tools site_info, get_schema, find, get and search."""
 
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
@@ -46,7 +46,7 @@ PAGE_TYPES = 200
 
 
 def site_info(call: Call) -> Result:
-    """Run the `site_info` tool. Raises ApiError or RestRequestError if it fails, as all tools do."""
+    """Run the `site_info` tool. Like all tools, raises ApiError or RestRequestError."""
     access = body_of(call.rest.send("GET", "/access"))["data"]
     overview = call.rest.send("GET", "/overview", {"limit": "1"})
     counts = {} if overview.is_error else overview.body["meta"]["counts"]
@@ -89,7 +89,7 @@ def _summary(described: Json, permissions: Json, counts: Json) -> Json:
 
 
 def _paginate(items: list[Json], call: Call) -> Json:
-    """Return a page of `items`, which may use at most two thirds of the maximum size of a result."""
+    """Return one page of `items`, no larger than two thirds of the maximum result size."""
     page = int(call.arguments.get("page") or 1)
     size = int(call.arguments.get("pageSize") or PAGE_TYPES)
     offset = (page - 1) * size
@@ -100,7 +100,7 @@ def _paginate(items: list[Json], call: Call) -> Json:
 
 
 def get_schema(call: Call) -> Result:
-    """Run the `get_schema` tool, whose schemas come from the OpenAPI document."""
+    """Run the `get_schema` tool. The schemas come from the OpenAPI document."""
     type_ = type_of(call)
     document = body_of(call.rest.send("GET", "/openapi.json"))
     path = content_path(type_)
@@ -136,7 +136,6 @@ def _properties(schemas: Json, name: str) -> Json:
 
 
 def _by_locale(type_: Type, visible: Collection[str]) -> Json:
-    """Return which attributes have a separate value in each locale, and which share one value."""
     attributes = [each for each in type_.attributes.values() if each.name in visible]
     return {
         "localized": [each.name for each in attributes if each.localized],
@@ -161,16 +160,14 @@ def _json_body(operation: Json) -> Json:
 
 
 def _example_data(operations: Json) -> Any:
-    """Return the example data in the OpenAPI definition of a write, or None if it has no example."""
     bodies = (_json_body(operations.get(method, {})) for method in ("post", "put"))
     return next((body["example"]["data"] for body in bodies if "example" in body), None)
 
 
 def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> Json:
-    """Return the named schemas, and all schemas that they refer to directly or indirectly.
+    """Return the named schemas and those that they refer to.
 
-    `types` contains the names of other content types' schemas. Each of these is replaced by a schema that
-    allows any object.
+    The schemas in `types` are replaced by one for any object.
     """
     found: Json = {}
     waiting = list(names)
@@ -186,7 +183,7 @@ def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> 
 
 
 def _with_local_references(value: Any, referenced: list[str]) -> Any:
-    """Return a schema with references to `$defs`, and add the referenced names to `referenced`."""
+    """Make references point to `$defs`, and add them to `referenced`."""
     if isinstance(value, list):
         return [_with_local_references(item, referenced) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Tools for the text of documents' files: read_file and write_file."""
+"""The tools read_file and write_file."""
 
 from http import HTTPStatus
 
@@ -61,10 +61,7 @@ def read_file(call: Call) -> Result:
 
 
 def select_lines(text: str, first: int, last: int, max_chars: int) -> list[str]:
-    """Return the lines from `first` to `last`, counted from 1, until they exceed `max_chars` characters.
-
-    A text of many megabytes is not split as a whole, because that would take a hundred times its memory.
-    """
+    """Return the lines from `first` to `last`, counted from 1, up to `max_chars`."""
     start = 0
     for _ in range(first - 1):
         start = text.index("\n", start) + 1

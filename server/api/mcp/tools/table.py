@@ -1,4 +1,4 @@
-"""The table of tools, in the order in which clients see them."""
+"""The tools, in the order in which clients see them."""
 
 from collections.abc import Mapping
 

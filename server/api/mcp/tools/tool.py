@@ -1,4 +1,4 @@
-"""Data classes for tools: what a tool declares, what it is called with, and what it returns."""
+"""Data classes and helpers for tools."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,7 @@ MEDIA = "upload"  # the `type` of media files
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: its arguments, and the parts of the server that it may use.
-
-    `json_as_text`: whether the client gets the result's JSON as text, in which quotes are escaped.
-    """
+    """One call of a tool. `json_as_text`: whether the client needs JSON as text."""
 
     arguments: Mapping[str, Any]
     rest: RestClient
@@ -33,30 +30,25 @@ class Call:
     json_as_text: bool = False
 
     def values(self, *names: str) -> Json:
-        """Return those of the named arguments that were given and are not null."""
         return {name: self.arguments[name] for name in names if self.arguments.get(name) is not None}
 
     def text(self, name: str) -> str:
         return str(self.arguments.get(name) or "")
 
     def reject(self, condition: str, *names: str) -> None:
-        """Raise ValidationError if any of the named arguments was given.
-
-        `condition` ends the message, such as "with a type".
-        """
+        """Raise ValidationError if any of the arguments was given. `condition` ends the message."""
         for name in self.values(*names):
             raise ValidationError(f'"{name}" can\'t be used {condition}')
 
     @property
     def max_bytes(self) -> int:
-        """Return the maximum size, in bytes of JSON, of the lists and texts in a result."""
         most = self.settings.mcp.max_bytes - ENVELOPE_BYTES
         return most // 2 if self.json_as_text else most
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image in a result: its content in base64, and its media type."""
+    """An image in a result. `data` is base64."""
 
     data: str
     media_type: str
@@ -64,7 +56,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a tool: JSON, a summary in one line, and possibly an image."""
+    """The result of a tool. `summary` is one line."""
 
     summary: str
     content: Json
@@ -74,11 +66,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool, as `tools/list` describes it, and the function that runs it.
-
-    - `input`, `required`: the arguments, and the names of those that each call must contain.
-    - `output`, `optional`: the properties of the result, and the names of those that it may lack.
-    """
+    """A tool. `optional` names the properties of `output` that can be missing."""
 
     name: str
     title: str
@@ -123,7 +111,7 @@ class Tool:
 
 
 class RestRequestError(BifolioError):
-    """A failed request to the REST API. The tool's result is the error in the response."""
+    """A failed request to the REST API."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -131,17 +119,13 @@ class RestRequestError(BifolioError):
 
 
 def body_of(reply: Reply) -> Any:
-    """Return the body of a successful response. Raises RestRequestError."""
     if reply.is_error:
         raise RestRequestError(reply)
     return reply.body
 
 
 def type_of(call: Call) -> Type:
-    """Return the content type that the argument `type` names.
-
-    Raises NotFoundError if there is none, with a suggestion of types that the caller can see.
-    """
+    """Return the content type that the argument `type` names. Raises NotFoundError."""
     name = call.text("type")
     found = call.rest.type_named(name)
     if found is None:
@@ -155,19 +139,15 @@ def type_of(call: Call) -> Type:
 
 
 def error_about_type(call: Call, type_: Type, error: ApiError) -> ApiError:
-    """Return `error`, or ForbiddenError if the caller can't see the content type.
-
-    Like the REST API, a tool must not tell such a caller whether the type has drafts.
-    """
+    """Return `error`, or ForbiddenError if the caller can't see the content type."""
     types = body_of(call.rest.send("GET", "/access"))["data"]["contentTypes"]
     return error if any(each["uid"] == type_.uid for each in types) else ForbiddenError()
 
 
 def reject_locale(call: Call, type_: Type) -> None:
-    """Raise ValidationError if the site or the content type does not have the locale that the call names.
+    """Raise ValidationError if the site or content type lacks the locale.
 
-    The REST API ignores such a locale or finds nothing, as Strapi does. An agent could then mistake the text
-    for a translation, or conclude that there are no documents.
+    The REST API ignores such a locale. An agent could mistake the text for a translation.
     """
     locale, available = call.text("locale"), call.settings.locales.available
     if type_.localized and locale not in ("", "*", "all", *available):
@@ -183,10 +163,7 @@ def reject_locale(call: Call, type_: Type) -> None:
 
 
 def fitting_count(items: Sequence[Any], max_bytes: int) -> int:
-    """Return how many leading items fit into `max_bytes` bytes of JSON.
-
-    Raises LimitError if even the first item is too large.
-    """
+    """Return how many items fit into `max_bytes` of JSON. Raises LimitError if the first is too large."""
     size = 0
     for number, item in enumerate(items):
         size += len(encode(item)) + 1
@@ -198,7 +175,6 @@ def fitting_count(items: Sequence[Any], max_bytes: int) -> int:
 
 
 def with_short_context(files: Sequence[Json]) -> list[Json]:
-    """Shorten the unchanged lines in the diffs of files, because a line is often a long paragraph."""
     return [{**file, "lines": [_short_context(line) for line in file["lines"]]} for file in files]
 
 
@@ -208,10 +184,9 @@ def _short_context(line: str) -> str:
 
 
 def cut_lists(content: Json, call: Call) -> Json:
-    """Shorten the lists `files`, `problems`, `documents` and `media` until the result fits.
+    """Shorten a result's lists until it fits, and name them in `note`.
 
-    The attribute `note` names the shortened lists. A large result must not turn a successful write into an
-    error.
+    A successful write must not end in an error.
     """
     for name in ("files", "problems", "documents", "media"):
         items = content.get(name) or ()
@@ -234,9 +209,9 @@ def too_large(size: int) -> LimitError:
 
 
 def fitting_page_size(offset: int, max_size: int) -> int:
-    """Return the largest page size up to `max_size` with which some page starts at `offset`.
+    """Return the size of a page that starts at `offset`, up to `max_size`.
 
-    For the first page, return a power of two. It can be halved repeatedly if later items are larger.
+    For the first page, return a power of two, which can be halved.
     """
     if offset == 0:
         return 1 << (max_size.bit_length() - 1)
@@ -244,7 +219,7 @@ def fitting_page_size(offset: int, max_size: int) -> int:
 
 
 def fitting_page(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
-    """Return the items of a page that fit into `max_bytes` bytes, and how to request the next ones."""
+    """Return items that fit into `max_bytes`, and how to request the next."""
     fitting = fitting_count(found, max_bytes)
     if fitting < len(found):
         size = fitting_page_size(offset, fitting)
@@ -263,12 +238,10 @@ def list_summary(listed: Json, what: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun, such as `1 file` or `2 files`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def required_id(call: Call, type_: Type) -> str:
-    """Return the argument `documentId`, or "" for a single type. Raises NotFoundError if it is missing."""
     if type_.kind == "singleType":
         return ""
     if not call.text("documentId"):

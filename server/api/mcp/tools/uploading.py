@@ -1,4 +1,4 @@
-"""The `upload` tool, which adds a file to the media library."""
+"""The `upload` tool."""
 
 import re
 import secrets
@@ -36,7 +36,7 @@ _BINARY = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file to upload. `note` says how its name differs from the one that the agent chose, or is ""."""
+    """A file to upload. `note` tells how its name was changed."""
 
     content: bytes
     name: str
@@ -45,7 +45,7 @@ class _File:
 
 
 def upload(call: Call) -> Result:
-    """Run the `upload` tool, which adds a file or, with `documentId`, changes a file's description."""
+    """Run the `upload` tool. With `documentId`, it changes a file's description."""
     destination = write_destination(call)
     access = body_of(call.rest.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
@@ -74,7 +74,7 @@ def upload(call: Call) -> Result:
 
 
 def _name_arguments(reply: Reply) -> Reply:
-    """Remove `fileInfo`, which is a field of the REST API only, from an error's paths and messages."""
+    """Remove `fileInfo`, which the tool lacks, from an error's paths and messages."""
     if reply.status != HTTPStatus.BAD_REQUEST:
         return reply
     error = reply.body["error"]
@@ -96,7 +96,7 @@ def _name_arguments(reply: Reply) -> Reply:
 
 
 def _file_info(call: Call) -> Json:
-    """Return the description of a file in the format of `fileInfo`. An empty string clears a value."""
+    """Return a file's description. An empty string clears a value."""
     info = {key: call.arguments[key] for key in _DESCRIPTION if key in call.arguments}
     if not call.text("documentId"):
         return {key: value for key, value in info.items() if value is not None}
@@ -110,7 +110,6 @@ def _file_info(call: Call) -> Json:
 
 
 def _read_upload(call: Call) -> _File:
-    """Return the file in the call's arguments. Raises ApiError."""
     data, url, name = call.arguments.get("data"), call.text("url"), call.text("name")
     if (data is None) == (not url):
         raise ValidationError('Give either "data" or "url", or the "documentId" of an existing file')
@@ -134,10 +133,7 @@ def _read_upload(call: Call) -> _File:
 
 
 def split_data_url(data: str) -> tuple[str, str]:
-    """Split a data URL into its media type and its base64 text.
-
-    `data` can also be plain base64. Its media type is then application/octet-stream.
-    """
+    """Split a data URL, or plain base64, into media type and base64."""
     found = _DATA_URL.match(data[:_MAX_PREFIX_CHARS])
     return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)
 
@@ -149,7 +145,6 @@ def _check_name(name: str) -> None:
 
 
 def _with_matching_extension(file: _File) -> _File:
-    """Change the file's extension if it does not match the content, as the REST API would."""
     suffix = PurePosixPath(file.name).suffix
     ending = suffix if ENDING.fullmatch(suffix) else ""
     right = actual_extension(file.content, ending or extension_of(file.media_type.partition(";")[0].strip()))
@@ -163,7 +158,6 @@ def _with_matching_extension(file: _File) -> _File:
 
 
 def _encode_form(file: _File | None, info: Json) -> Upload:
-    """Encode a form with a description and at most one file, as browsers do."""
     boundary = secrets.token_hex(16)
     parts = [("fileInfo", "", encode(info))]
     if file:

@@ -1,4 +1,4 @@
-"""Tools that write documents: write and restore."""
+"""The tools write and restore."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,7 +65,7 @@ _METHODS = {"create": "POST", "update": "PUT", "publish": "PUT", "delete": "DELE
 
 
 def write(call: Call) -> Result:
-    """Run the `write` tool, which sends all its operations in one batch."""
+    """Run the `write` tool. It sends all operations in one batch."""
     operations = [
         _batch_operation(call, number, one) for number, one in enumerate(call.arguments["operations"])
     ]
@@ -95,7 +95,6 @@ def write(call: Call) -> Result:
 
 
 def _batch_operation(call: Call, number: int, argument: Json) -> Json:
-    """Convert one of the tool's operations for POST /batch. Raises ValidationError or NotFoundError."""
     with add_operation_number(number):
         action, inner = argument["action"], Call(argument, call.rest, call.settings)
         type_ = type_of(inner)
@@ -120,7 +119,7 @@ def _batch_operation(call: Call, number: int, argument: Json) -> Json:
 
 @contextmanager
 def _explain_not_found(call: Call, destination: Destination) -> Iterator[None]:
-    """Context manager: turn a 404 for an operation into an error that suggests a document."""
+    """Turn a 404 for an operation into an error that suggests a document."""
     try:
         yield
     except RestRequestError as error:
@@ -135,7 +134,6 @@ def _explain_not_found(call: Call, destination: Destination) -> Iterator[None]:
 
 
 def _reject_draft(call: Call, type_: Type) -> None:
-    """Raise ValidationError if the call asks to write a draft, but the content type has no drafts."""
     if type_.draft_publish or call.text("status") != "draft":
         return
     when = "at once" if call.settings.mcp.write is WriteMode.DIRECT else "when the branch is merged"
@@ -147,7 +145,6 @@ def _reject_draft(call: Call, type_: Type) -> None:
 
 
 def _write_note(call: Call, drafts: list[str], done: Json) -> str:
-    """Describe unexpected effects of a write, or return "". `done` is the response to the batch."""
     if done.get("files") == [] and all(one["action"] == "publish" for one in call.arguments["operations"]):
         return "Nothing to publish: no draft differs from what is published."
     notes = (
@@ -159,7 +156,6 @@ def _write_note(call: Call, drafts: list[str], done: Json) -> str:
 
 
 def _shared_locales_note(call: Call) -> str:
-    """Return a warning that names the attributes that a write has changed in all locales, or ""."""
     shared = list[str]()
     for wanted in call.arguments["operations"]:
         one = Call(wanted, call.rest, call.settings)
@@ -174,7 +170,6 @@ def _shared_locales_note(call: Call) -> str:
 
 
 def _published_drafts_note(drafts: list[str]) -> str:
-    """Return a warning that names the documents whose drafts a write has published, or ""."""
     named = ", ".join(drafts[:_MAX_NAMED_DRAFTS])
     more = f" and {len(drafts) - _MAX_NAMED_DRAFTS} more" if len(drafts) > _MAX_NAMED_DRAFTS else ""
     return (
