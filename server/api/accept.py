@@ -1,4 +1,4 @@
-"""Content negotiation: whether a client prefers Markdown to JSON (RFC 9110, section 12.5.1)."""
+"""Choice between Markdown and JSON (RFC 9110, section 12.5.1)."""
 
 import re
 from functools import lru_cache
@@ -14,10 +14,9 @@ _QUALITY = re.compile(r"[01](?:\.\d{0,3})?")
 # The cache saves 20 µs of a read by a client that names Markdown among other types.
 @lru_cache(maxsize=512)
 def prefers_markdown(accept: str) -> bool:
-    """Return whether an Accept header asks for Markdown rather than JSON.
+    """Return whether an Accept header prefers Markdown to JSON.
 
-    The header must name Markdown; a wildcard is not enough. If both types have the same quality, Markdown is
-    preferred only if the header does not name JSON.
+    A wildcard does not count as Markdown. If both have the same quality, JSON wins if the header names it.
     """
     accept = accept[:MAX_ACCEPT_CHARS].lower()
     if MARKDOWN not in accept:

@@ -1,4 +1,4 @@
-"""Flask app for all requests except content reads and liveness checks."""
+"""Flask app, which handles all requests except content reads and liveness checks."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -79,7 +79,6 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def make_flask_handler(
     site: Site, identities: Identities, past: PastStates, monitored: MonitoredParts
 ) -> Callable[[Environ], Answer]:
-    """Create the Flask app, and return a function that passes a request to it."""
     return partial(_handle, _make(site, identities, past, monitored))
 
 
@@ -148,7 +147,6 @@ def _make(site: Site, identities: Identities, past: PastStates, monitored: Monit
 # Saves 4 ms whenever another app is created, which a new generation of workers and each test with a site do.
 @cache
 def _url_map() -> Map:
-    """Return the URL rules of all operations, which are the same for all sites."""
     rules = [
         _MatchedRule(o.rule, endpoint=o.id, methods=[o.method], strict_slashes=not o.slash)
         for o in OPERATIONS

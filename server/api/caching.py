@@ -1,4 +1,4 @@
-"""Size-limited caches of responses and of files' entity tags."""
+"""Size-limited caches of responses and entity tags."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -61,7 +61,7 @@ class StateCache(Generic[K, V]):
 
 
 class CachedResponse(NamedTuple):
-    """Cached response. `users` is the version of the user index if the response depends on it, else None."""
+    """Cached response. `users` is the user index's version, or None if it does not matter."""
 
     answer: Representation
     users: int | None
@@ -80,7 +80,7 @@ def past_answer_cache(max_bytes: int = MAX_PAST_BYTES) -> Cache[CacheKey, Cached
 def response_cache_key(
     environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat
 ) -> JsonKey:
-    """Return the cache key for a content read. Actors with the same permissions share a key."""
+    """Return a content read's cache key, which actors with the same permissions share."""
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
         query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()
@@ -118,5 +118,5 @@ _tags = FileDigests(xxh3_128)
 
 
 def file_etag(file: IO[bytes]) -> str:
-    """Return an open file's entity tag: a hash of its content, without quotes."""
+    """Return the hash of an open file's content, without quotes."""
     return _tags.digest_of(file)

@@ -1,4 +1,4 @@
-"""Commit ids in HTTP headers: `Bifolio-After` in requests and `Bifolio-Commit` in responses."""
+"""Commit ids in the headers `Bifolio-After` and `Bifolio-Commit`."""
 
 import re
 import threading
@@ -29,10 +29,7 @@ _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Service that delays requests until the site serves the commit in their Bifolio-After header.
-
-    Thread-safe.
-    """
+    """Service that makes requests wait for the commit in Bifolio-After. Thread-safe."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         self.site, self._ask = site, wake
@@ -42,10 +39,9 @@ class CommitWaiter:
         self._woken = 0.0
 
     def wait_for_commit(self, environ: Environ, state: State) -> State:
-        """Wait until the site serves the commit in the Bifolio-After header, and return the site's state.
+        """Wait for the requested commit, and return the site's state.
 
-        Returns `state` if it already includes the commit. Raises ValidationError if the header is invalid, or
-        CommitNotServedError if the commit does not arrive in time.
+        Raises ValidationError, or CommitNotServedError after a timeout.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -120,9 +116,8 @@ FILE_STATUSES = ("200", "206", "304")
 class RequestedCommit:
     """The past commit that a request reads from.
 
-    - `is_permanent`: whether the URL contains the full commit id, and the response does not depend on
-      current settings
-    - `has_all_images`: whether all resized versions of the commit's images have been made
+    - `is_permanent`: whether the URL has the full id, and settings don't affect the response.
+    - `has_all_images`: whether all resized images of the commit exist.
     """
 
     id: str
@@ -131,7 +126,7 @@ class RequestedCommit:
 
 
 def with_commit_caching(commit: RequestedCommit, representation: Representation) -> Representation:
-    """Mark the response for a past commit as immutable if it can never change."""
+    """Mark a response as immutable if it can never change."""
     if not (commit.is_permanent and commit.has_all_images) or not (
         representation.etag or representation.status.startswith(FILE_STATUSES)
     ):

@@ -123,7 +123,7 @@ COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
 
 class Entrance:
-    """WSGI app that handles content reads itself, and passes most other requests to Flask."""
+    """WSGI app."""
 
     def __init__(
         self,
@@ -145,8 +145,7 @@ class Entrance:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Handle a request.
 
-        Raises NeedsThreadPool if the request must move to a thread pool, and ClientGone if the client has
-        disconnected.
+        Raises NeedsThreadPool, or ClientGone if the client has disconnected.
         """
         state = self.site.state
         budget = UNLIMITED
@@ -194,7 +193,7 @@ class Entrance:
         return self.cache.bytes + self.past_cache.bytes
 
     def max_body_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body. It is small if the caller may not make the request.
+        """Return the maximum size of a request's body. It is small if the caller lacks the permission.
 
         Raises UnauthorizedError or ForbiddenError.
         """
@@ -210,11 +209,9 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def source_state(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
-        """Return the state of a branch, for a request that reads or writes the source of files.
+        """Return the state of a branch, to read or write files.
 
-        Returns the served state if `branch` is "", or if the branch does not exist yet and `to_write` is set.
-        The caller needs the same permissions as for requests to `/source` with `at` or `branch`.
-
+        Returns the served state for the branch "", or if the branch does not exist and `to_write` is set.
         Raises UnauthorizedError, ForbiddenError, BusyError, and the errors of PastStates.
         """
         state = self.site.current()
@@ -234,7 +231,7 @@ class Entrance:
             return self.past.state_for_request(commit, state.settings)
 
     def may_wait_long(self, environ: Environ) -> bool:
-        """Return whether the request might wait a long time for another process, as uploads do."""
+        """Return whether the request might wait long for another process."""
         if environ["PATH_INFO"].startswith(UPLOADS_URL):
             return bool(environ.get("QUERY_STRING"))  # probably a transformation of an image
         return any(
@@ -243,7 +240,6 @@ class Entrance:
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Return whether the request might have to wait for a remote accounts database."""
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
@@ -253,7 +249,6 @@ class Entrance:
         return state.schema.has_user_relations and is_content is not None
 
     def _check_rate_limit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Return whether the rate limit allows the request, and the rate limit headers for the response."""
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
                 apply_forwarded_headers(environ, settings.api.trusted_proxies)
@@ -310,7 +305,6 @@ class Entrance:
         return self.site.current()
 
     def _requested_state(self, environ: Environ, state: State) -> State:
-        """Return the state of the commit in the `at` parameter. Without `at`, return the served state."""
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.state_for_request(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
@@ -361,7 +355,6 @@ class Entrance:
         return commit
 
     def _limit_state_build(self, commit: str, budget: Budget) -> None:
-        """If the commit's state is not cached, wait until no other costly request is running."""
         if not self.past.is_kept(commit):
             budget.take_turn()
 
@@ -418,9 +411,9 @@ class Entrance:
     def _render_requested(
         self, environ: Environ, reader: Reader, params: Params, requested_id: str | None, *, markdown: bool
     ) -> Rendering:
-        """Render the requested document or list.
+        """Render a document or list.
 
-        An id such as `fog.md` requests the document `fog` as Markdown, unless EXACT_ID is set.
+        `fog.md` means the document `fog` as Markdown, unless EXACT_ID is set.
         """
         try:
             return (
@@ -440,7 +433,7 @@ class Entrance:
     def _add_new_id(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If the document was renamed and the actor may read it, add its new id to `error`."""
+        """Add a renamed document's new id to `error`, if the actor may read it."""
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
                 if IN_PLACE in environ:

@@ -1,4 +1,4 @@
-"""Functions that read properties of a request from its WSGI environ."""
+"""Properties of a request, read from its WSGI environ."""
 
 import re
 from collections.abc import Mapping
@@ -43,15 +43,15 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode text from a WSGI environ, in which each character stands for one byte of UTF-8."""
+    """Decode text in which each character stands for one byte of UTF-8."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def apply_forwarded_headers(environ: dict[str, Any], trusted_proxies: tuple[str, ...]) -> None:
     """Replace the client's address and the URL scheme with those that a trusted proxy reports.
 
-    The client's address is the last address in X-Forwarded-For that does not belong to a trusted proxy.
-    Clients can forge the earlier addresses.
+    The client is the last address in X-Forwarded-For that is not a trusted proxy; clients can forge earlier
+    ones.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted_proxies):
@@ -86,7 +86,6 @@ def is_loopback(host: str) -> bool:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address, converting IPv4-mapped IPv6 to IPv4. Return None if the text is invalid."""
     try:
         found = ip_address(text)
     except ValueError:

@@ -16,7 +16,6 @@ log = logging.getLogger("bifolio")
 
 
 def error_answer(error: Exception) -> Answer:
-    """Convert an exception into a response. Log unexpected exceptions, and return status 500 for them."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("a request failed with an unexpected error", exc_info=error)
@@ -34,7 +33,7 @@ def _headers(error: ApiError) -> tuple[Header, ...]:
 def envelope(
     status: int, name: str, message: str, details: Mapping[str, Any], headers: tuple[Header, ...] = ()
 ) -> Answer:
-    """Return an error response with a JSON body."""
+    """Return an error response."""
     shown = {key: _short(value) for key, value in details.items()}
     error = {"status": status, "name": name, "message": _short(message), "details": shown}
     body = {"data": None, "error": error}
@@ -77,7 +76,7 @@ def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the CORS headers of a preflight response, or None if the request is not an allowed preflight."""
+    """Return a preflight response's CORS headers, or None if they are not allowed."""
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None

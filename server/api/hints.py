@@ -1,4 +1,4 @@
-"""Hints in the server's log about rejected requests and ignored parameters. Each hint is logged only once."""
+"""Hints in the log about rejected requests."""
 
 import json
 import logging
@@ -39,14 +39,13 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """Log that writes each message only once, and at most `max_messages` in total, across all workers."""
+    """Log that writes each message once, and at most `max_messages`, across all workers."""
 
     def __init__(self, max_messages: int) -> None:
         # digests of the logged keys, in memory that forked processes share
         self._logged = mmap.mmap(-1, max_messages * _HASH_BYTES)
 
     def warn_once(self, key: str, message: Callable[[], str]) -> None:
-        """Log a warning, unless its key has been logged before or the log is full."""
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
             found = self._logged[at : at + _HASH_BYTES]
@@ -60,21 +59,19 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. Each kind has a maximum number, so clients can't fill the log."""
+    """Hints for the server's operator. Clients can't fill the log with them."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """Log a hint if a setting or a missing permission caused the error."""
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn_once("", lambda: f"a request was rejected (logged only once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log a hint for each unknown query parameter in `names`."""
         for name in names:
             # If a client percent-encodes `=`, the name also contains the value, which may be secret.
             name = name.partition("=")[0]

@@ -1,4 +1,4 @@
-"""Identification of a request's sender: an API token, a user, the owner or the public."""
+"""Identification of a request's sender."""
 
 import logging
 import re
@@ -53,10 +53,7 @@ class _Opened:
 
 
 class Identities:
-    """A site's API tokens, users and sessions. The accounts database is opened on first use.
-
-    Thread-safe, but not usable after a fork.
-    """
+    """A site's API tokens, users and sessions. Thread-safe, but not fork-safe."""
 
     def __init__(
         self, folder: SiteFolder, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
@@ -72,7 +69,7 @@ class Identities:
         return self._current().directory
 
     def user_index(self) -> UserIndex:
-        """Return the user index. Raises UnavailableError if the accounts database can't be opened."""
+        """Return the user index. Raises UnavailableError if the database can't be opened."""
         return self._current().user_index
 
     @property
@@ -81,12 +78,11 @@ class Identities:
 
     @property
     def is_database_read_only(self) -> bool:
-        """Return whether the database has rejected a write because it is read-only."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
     def invalidate(self, key: str) -> None:
-        """Remove the account with this key from the cache, or expire all accounts if `key` is empty."""
+        """Remove an account from the cache, or all if `key` is empty."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
@@ -114,7 +110,6 @@ class Identities:
             return opened
 
     def _note_failure(self, reason: str) -> None:
-        """Log why the database can't be opened or, if `reason` is empty, that it is available again."""
         if reason and reason != self._failure:
             log.error("%s", reason)
         elif self._failure and not reason:
@@ -145,10 +140,7 @@ class Identities:
         return self.directory().sessions
 
     def commit_author(self, actor: Actor) -> tuple[str, str]:
-        """Return the author's name and email address for an actor's commits.
-
-        Each can be "", which stands for the value in the setting `git.committer`.
-        """
+        """Return the author's name and email for commits. "" stands for `git.committer`."""
         if actor is OWNER:
             return "", ""
         user = self.users.get_cached(actor.user_id) if actor.user_id is not None else None
@@ -156,10 +148,7 @@ class Identities:
         return (user.username, user.email) if user else (_NO_EMAIL.sub("", actor.name[len("token:") :]), "")
 
     def actor_name(self, actor_key: str) -> str | None:
-        """Return a user's or token's name for a key such as `user:7` or `token:desk`.
-
-        Returns None if the user no longer exists.
-        """
+        """Return the name for a key such as `user:7`, or None for a deleted user."""
         kind, _, name = actor_key.partition(":")
         if kind != "user" or not name.isdigit():
             return name or kind
@@ -169,12 +158,10 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, allow_ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Return the actor that an Authorization header identifies, or the public if there is no token.
+        """Return the actor that an Authorization header identifies. Raises UnauthorizedError.
 
-        - `allow_ended`: whether to accept tokens of sessions that a password change has ended
-        - `waits`: whether the call may wait for a database. If not, it raises NeedsThreadPool instead
-
-        Raises UnauthorizedError if the token is invalid.
+        - `allow_ended`: accept tokens of sessions that a password change has ended.
+        - `waits`: wait for a database, instead of raising NeedsThreadPool.
         """
         credentials, _, role = authorization.partition(ROLE_MARK)
         actor = self._identify(credentials, settings, allow_ended=allow_ended, waits=waits)
@@ -232,10 +219,7 @@ class Identities:
 
 
 def _restrict_to_role(actor: Actor, role: str, settings: Settings) -> Actor:
-    """Return an actor with only the permissions that both the actor and the role have.
-
-    Raises ForbiddenError if the actor may not see roles, or ValidationError if the role is unknown.
-    """
+    """Limit an actor's permissions to those of a role. Raises ForbiddenError or ValidationError."""
     if not actor.may("role", "find"):
         raise forbidden(actor, "role", "find", is_type=False)
     if role not in settings.roles:

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """Value created on the first call. If creation fails, the next call tries again. Thread-safe."""
+    """Value created by the first call that succeeds. Thread-safe."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make, self._lock = make, RLock()

@@ -1,4 +1,4 @@
-"""Helpers for Flask handlers: reading requests, and creating JSON responses."""
+"""Helpers for Flask handlers."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -42,7 +42,6 @@ def state_of(request: Request) -> State:
 
 
 def requested_commit(request: Request) -> str:
-    """Return the id of the past commit that a request reads from, or "" for the current state."""
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
@@ -51,26 +50,22 @@ def budget_of(request: Request) -> Budget:
 
 
 def parameters(request: Request) -> dict[str, object]:
-    """Return the query parameters. Raises ValidationError if the query string is invalid."""
+    """Return the query parameters. Raises ValidationError."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Return whether a request's Prefer header (RFC 7240) contains the preference `name`."""
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def operation_of(request: Request) -> Operation:
-    """Return the request's operation. Raises KeyError if the request was not routed to an operation."""
+    """Return the request's operation. Raises KeyError if no operation matched."""
     return BY_ID[request.endpoint or ""]
 
 
 def allowed_methods(request: Request) -> tuple[str, ...]:
-    """Return the HTTP methods that the request's path supports, for the `Allow` header.
-
-    Raises NotFoundError for unknown paths outside /api.
-    """
+    """Return the `Allow` header's methods. Raises NotFoundError for unknown paths outside /api."""
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
     if not methods and not path.startswith("/api/"):
@@ -79,7 +74,6 @@ def allowed_methods(request: Request) -> tuple[str, ...]:
 
 
 def not_found(request: Request) -> ApiError:
-    """Return the 404 or 405 error for a request that no operation matches."""
     allowed = allowed_methods(request)
     if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
@@ -87,7 +81,7 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a JSON or form body. Returns None if the body is empty or has another media type.
+    """Parse a JSON or form body. Return None for other media types or an empty body.
 
     Raises PayloadTooLargeError or ValidationError.
     """
@@ -124,14 +118,13 @@ def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
 
 
 def budgeted_json_response(request: Request, value: object, cache_control: str = "") -> Response:
-    """Return a JSON response. Raises LimitError if the JSON exceeds the request's budget."""
+    """Return a JSON response. Raises LimitError if it exceeds the request's budget."""
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add a Cache-Tag header if `api.cache_tags` is set and the request reads the current state."""
     if state_of(request).settings.api.cache_tags and not requested_commit(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
@@ -147,9 +140,9 @@ def actor_of(request: Request, *, allow_ended: bool = False) -> Actor:
 
 
 def require_permission(request: Request, subject: str, action: str, *, allow_ended: bool = False) -> Actor:
-    """Return the request's actor. Raises ForbiddenError if the actor lacks the permission.
+    """Return the request's actor. Raises ForbiddenError.
 
-    `allow_ended`: whether to accept tokens of sessions that a password change has ended.
+    `allow_ended` accepts tokens of sessions that a password change has ended.
     """
     actor = actor_of(request, allow_ended=allow_ended)
     if not actor.may(subject, action):
@@ -165,7 +158,6 @@ def caller_of(request: Request) -> Caller:
 
 
 def add_commit_header(response: Response, commit: str) -> Response:
-    """Add the Bifolio-Commit header to a response, unless `commit` is ""."""
     if commit:
         response.headers[COMMIT_HEADER] = commit
     return response

@@ -1,4 +1,4 @@
-"""Encoding of HTTP responses: compression, common headers, entity tags and status 304."""
+"""Encoding of HTTP responses."""
 
 import gzip
 import re
@@ -54,10 +54,9 @@ BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")
 
 
 class Answer(NamedTuple):
-    """A response before it is encoded for a client. A body that is an iterable of parts is not compressed.
+    """A response before its encoding. A body in parts is not compressed.
 
-    If `etag` is empty, it is computed from the body. If `cache_control` is empty, a default is used. `vary`
-    contains the names of the request headers that affect the response.
+    An empty `etag` is computed from the body. `vary` contains request headers.
     """
 
     body: bytes | Iterable[bytes]
@@ -70,7 +69,7 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response encoded for a client. The body can be empty if only the headers are needed."""
+    """An encoded response. The body can be empty if only the headers are needed."""
 
     status: str
     headers: tuple[Header, ...]
@@ -83,9 +82,9 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response for a client, with an entity tag for successful reads.
+    """Encode a response, with an entity tag for a successful read.
 
-    Raises BusyError or NeedsThreadPool if a large body can't be compressed now.
+    Raises BusyError or NeedsThreadPool if it can't compress a large body now.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
@@ -111,7 +110,7 @@ def send(
     start_response: StartResponse,
     extra_headers: Iterable[Header] = (),
 ) -> Iterable[bytes]:
-    """Send a response, or status 304 if the client's cached copy is still current."""
+    """Send a response, or status 304 if the client's copy is current."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and representation.etag and etag_matches(known, representation.etag):
         start_response("304 Not Modified", [*without(representation.headers, *BODY_HEADERS), *extra_headers])
@@ -123,7 +122,6 @@ def send(
 
 
 def best_encoding(environ: Environ) -> str:
-    """Return the best supported encoding that the client accepts, or "" for no compression."""
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
     return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
 
@@ -141,7 +139,6 @@ def _encoding_for(accepted: str) -> str:
 
 
 def etag_matches(if_none_match: str, etag: str) -> bool:
-    """Return whether an If-None-Match header contains an entity tag, ignoring suffixes such as `-br`."""
     if if_none_match.strip() == "*":
         return True
     # A string search is correct, because the tag includes its quotes. Splitting a long list would take 10 ms.
@@ -161,10 +158,9 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 
 
 def _useful_encoding(encoding: str, size: int, *, is_read: bool) -> str:
-    """Return the encoding, or "" if the body should not be compressed.
+    """Return the encoding, or "" for a small body or a large response to a write.
 
-    Large responses to writes are not compressed. If compression failed, the client would get an error even
-    though the write had succeeded.
+    If compressing that failed, the client would get an error for a successful write.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (is_read or size <= FAST_COMPRESSION_BYTES) else ""
 

@@ -1,7 +1,4 @@
-"""Reads with the header `Bifolio-Role`, which show what a role would see (docs/access.md).
-
-The role is added to the Authorization header. `Identities.identify` then limits the caller's permissions.
-"""
+"""The header `Bifolio-Role`, with which a read shows what a role would see."""
 
 from urllib.parse import unquote
 
@@ -15,9 +12,9 @@ READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
 
 
 def narrow_to_role(environ: Environ) -> None:
-    """Limit the request's permissions to those of the role in its header.
+    """Add the requested role to the Authorization header, for `Identities.identify`.
 
-    Raises ForbiddenError for writes, and ValidationError if the header is empty.
+    Raises ForbiddenError for writes, and ValidationError for an empty header.
     """
     if environ["REQUEST_METHOD"] not in READ_METHODS:
         raise ForbiddenError(READ_ONLY_MESSAGE)
@@ -33,6 +30,6 @@ def is_narrowed(environ: Environ) -> bool:
 
 
 def without_storage(representation: Representation) -> Representation:
-    """Return the response with `no-store`, because without Bifolio-Role, the caller gets a different one."""
+    """Forbid caching, because the caller gets another response without Bifolio-Role."""
     headers = without(representation.headers, "Cache-Control")
     return representation._replace(headers=(*headers, ("Cache-Control", NO_STORE)))

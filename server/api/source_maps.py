@@ -1,6 +1,6 @@
-"""Source maps: invisible characters that tell a preview where each string in a response is stored.
+"""Source maps: invisible characters that tell a preview where a string is stored.
 
-The encoding is that of `@vercel/stega`: four zero-width characters represent one character of JSON.
+The encoding is that of `@vercel/stega`: four zero-width characters for one of JSON.
 """
 
 import json
@@ -26,13 +26,12 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode_mark(source: Mapping[str, str]) -> str:
-    """Encode the origin of a string as invisible characters (a mark). Empty values are omitted."""
+    """Encode a string's origin as invisible characters (a mark). Omits empty values."""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
 
 def _quote(value: str) -> str:
-    """Percent-encode a value as JavaScript's URLSearchParams does."""
     return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
 
 
@@ -56,11 +55,11 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document and a path in it.
+    """The origin of a string.
 
-    - `unmarked`: the attribute paths whose strings stay without marks
-    - `model`, `kind`: the uid of the type that contains the string, and its kind ("" for a component)
-    - `names`: the path without list indices
+    - `unmarked`: attribute paths whose strings get no marks.
+    - `model`, `kind`: uid and kind ("" for a component) of the string's type.
+    - `names`: the path without list indices.
     """
 
     document_id: str
@@ -84,7 +83,7 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add source marks to the strings in a JSON response. Raises LimitError if the result is too large."""
+    """Add marks to the strings in a JSON response. Raises LimitError."""
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
     # Long and fractional numbers are copied as text, because converting them could lose precision.
@@ -96,7 +95,7 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Marker of the strings in a parsed response, which it changes in place."""
+    """Marker of strings, which changes a parsed response in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
@@ -133,7 +132,7 @@ class _Marker:
                         self.document(document, target)
 
     def mark_files(self, value: Any, source: _Source) -> None:
-        """Mark strings of media files, such as captions. Their paths omit the file's index in a list."""
+        """Mark media files' strings. Paths omit the index in a list."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -141,7 +140,7 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def mark_blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first string in each block or list item, and the alternative texts of images."""
+        """Mark the first string of each block or list item, and images' alternative texts."""
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
@@ -160,7 +159,6 @@ class _Marker:
                 self.mark_first_text(entry, source)
 
     def mark_first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node of rich text. Return False if there is none."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True

@@ -1,4 +1,4 @@
-"""Request bodies for webhooks, with the event and the changed document or media file."""
+"""Request bodies for webhooks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,10 +27,7 @@ _TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the body of a webhook request, with the current version of the document or file.
-
-    If `drafts` is False, the content of drafts is omitted.
-    """
+    """Return a webhook request's body. `drafts` tells whether it can contain drafts."""
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
     if event.is_media:
@@ -54,10 +51,7 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the event's document, populated if the limits allow.
-
-    For deleted documents and hidden drafts, return only ids.
-    """
+    """Render the event's document, or only ids for deleted documents and hidden drafts."""
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
         "id": derive_id(event.uid, event.document_id, event.locale),
@@ -85,9 +79,9 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> Selection:
-    """Return a selection that populates all media, components and relations, except relations to users.
+    """Return a selection that populates all but relations to users.
 
-    `enclosing` contains the uids of the enclosing types. A component is not populated again inside itself.
+    No component in `enclosing` (uids) is populated again.
     """
     nodes = []
     for name in type_.populatable:

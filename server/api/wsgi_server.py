@@ -1,7 +1,4 @@
-"""The server: worker processes, each with an event loop and a few threads.
-
-One worker, the leader, watches the site's files. If the parent process ends, its workers end, too.
-"""
+"""The server's worker processes."""
 
 import gc
 import logging
@@ -68,7 +65,7 @@ SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Bind a socket without listening. Raises SetupError if the port is not available."""
+    """Bind a socket without listening. Raises SetupError."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -81,7 +78,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Start listening on the socket. Raises SetupError if another server already listens on the port."""
+    """Start listening. Raises SetupError if the port is taken."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -96,10 +93,7 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Return a warning if users might be unable to sign in, otherwise "".
-
-    Raises SetupError if the server can't start.
-    """
+    """Return a warning if users might be unable to sign in, or "". Raises SetupError."""
     check_state_folder(root)
     if settings.api.rate_limit:
         import_module("server.api.limiting.sharing").check_store(settings)
@@ -122,10 +116,9 @@ def worker_count(requested_count: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """Resources shared by all processes of a server.
+    """Resources that all processes share.
 
-    - `limited`: the number of each client's requests, for the rate limit.
-    - `transformations`: the number of image transformations that each client has requested.
+    `limited` and `transformations` count each client's requests and image transformations.
     """
 
     log: ChangeLog
@@ -150,8 +143,7 @@ def serve(
 ) -> None:
     """Serve a site until SIGTERM or until the next generation takes over.
 
-    Each worker of the first generation calls `ready`. After each change to the files, one process calls
-    `report`.
+    Each worker of the first generation calls `ready`. After each change of files, one process calls `report`.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -211,7 +203,6 @@ def _begin_log(*, as_json: bool) -> None:
 def _prepare_worker(
     opened: OpenSite, shared: SharedResources, key: str, report: Report, monitored: MonitoredParts
 ) -> tuple[Entrance, Leader]:
-    """Return a worker's WSGI app, and the thread that waits to become the leader."""
     site = opened.site
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
@@ -239,7 +230,7 @@ def _prepare_worker(
 def make_hub(
     app: Entrance, monitored: MonitoredParts, shared: SharedResources, connections: Connections
 ) -> Hub:
-    """Create the hub that sends events to a worker's event streams."""
+    """Create the sender of events to a worker's event streams."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
@@ -267,7 +258,7 @@ def make_app(
     hints: Hints | None = None,
     identities: Identities | None = None,
 ) -> Entrance:
-    """Create the WSGI app. Flask handlers are imported on first use."""
+    """Create the WSGI app. It imports Flask handlers on first use."""
     settings = site.state.settings
     identities = identities or Identities(site.folder, settings, key=key)
     past, monitored = (

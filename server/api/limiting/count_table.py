@@ -1,7 +1,7 @@
 """Request counts for each client, in memory that all workers share.
 
-A client's window is the period in which its requests are counted. The table has a fixed size. A new client
-takes the slot of a client whose window has ended, or else of the client with the fewest requests.
+A new client takes the slot of a client whose window (counting period) has ended, or else of the client with
+the fewest requests.
 """
 
 import mmap
@@ -19,14 +19,14 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class UnsentCount:
-    """The number of a client's requests that have not yet been sent to the shared store."""
+    """The number of a client's requests that the store does not know yet."""
 
     id: bytes
     count: int
 
 
 class CountTable:
-    """Request counts for each client, shared by all workers. Must be created before forking. Thread-safe."""
+    """Request counts for each client. Must be created before forking. Thread-safe."""
 
     def __init__(self) -> None:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
@@ -39,7 +39,7 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Add requests to a client's count. Return the count, and the Unix time when the window ends."""
+        """Add requests to a count. Return the count, and when its window ends (Unix time)."""
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)
@@ -55,7 +55,7 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, min_count: int, max_clients: int) -> list[UnsentCount]:
-        """Return up to `max_clients` clients with at least `min_count` unsent requests, busiest first."""
+        """Return clients with at least `min_count` unsent requests, busiest first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -67,10 +67,7 @@ class CountTable:
             return [UnsentCount(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
 
     def record_total(self, sent: UnsentCount, total: int, remaining_s: float) -> None:
-        """Record the number of a client's requests on all machines, which the store returned.
-
-        This total includes the count in `sent`. The client's window ends in `remaining_s` seconds.
-        """
+        """Record a client's total on all machines, including `sent`."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:
@@ -95,5 +92,5 @@ class CountTable:
 
 
 def client_id(key: str) -> bytes:
-    """Hash a client's address or network. The result is the same on all machines."""
+    """Hash a client's address, with the same result on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

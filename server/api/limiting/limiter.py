@@ -1,4 +1,4 @@
-"""The rate limiter, which is imported only if a rate limit is configured."""
+"""The rate limiter."""
 
 import time
 
@@ -10,13 +10,12 @@ from server.bounded import network_of
 
 
 class Limiter:
-    """Rate limit such as `100 per minute` for each IPv4 address or IPv6 /64 network."""
+    """Rate limit for each IPv4 address or IPv6 /64 network."""
 
     def __init__(self, rate: str, table: CountTable) -> None:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request. Return whether it is allowed, and the rate limit headers for the response."""
         client = client_id(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())
         left, reset = self._limit.amount - made, int(end) + 1

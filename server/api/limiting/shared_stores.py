@@ -1,4 +1,4 @@
-"""Stores (PostgreSQL, Redis or Valkey) that add up each client's requests across all machines."""
+"""Stores in PostgreSQL and Redis that count requests on all machines."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -30,13 +30,12 @@ Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Request counts that all machines share. Methods raise the database driver's exceptions."""
+    """Request counts of all machines. Methods raise the database driver's errors."""
 
     def add(self, counts: Iterable[UnsentCount], window_s: int) -> Totals:
-        """Add the counts, and return each client's total in its current window of `window_s` seconds."""
+        """Add counts, and return each client's total in its window."""
 
-    def close(self) -> None:
-        """Close the connection. The next call to `add` opens a new connection."""
+    def close(self) -> None: ...
 
 
 class PostgresStore:
@@ -65,7 +64,7 @@ class PostgresStore:
 
 
 class RedisStore:
-    """Store on a Redis or Valkey server. Sites that share a server need different key prefixes."""
+    """Store in Redis or Valkey. Each site on a server needs another key prefix."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}

@@ -1,7 +1,4 @@
-"""Rate limits that multiple machines share through a store such as Redis.
-
-Requests never wait for the store: a background job exchanges counts with the store twice a second.
-"""
+"""Rate limits that multiple machines share. Requests never wait for the store."""
 
 import logging
 import os
@@ -34,7 +31,7 @@ def is_shared(settings: Settings) -> bool:
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the settings require Redis, but its Python package or a valid URL is missing."""
+    """Raise SetupError if Redis's package or a valid URL is missing."""
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -53,7 +50,7 @@ def check_store(settings: Settings) -> None:
 
 
 class CountSharingJob(Job):
-    """Background job that exchanges request counts with the store, which adds them up for all machines."""
+    """Background job that exchanges request counts with the store."""
 
     name = "share-limits"
 
@@ -68,7 +65,7 @@ class CountSharingJob(Job):
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange the counts. Return the seconds until the next run. Raises JobFailedError on failure."""
+        """Exchange the counts. Return the seconds until the next run. Raises JobFailedError."""
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
@@ -97,7 +94,6 @@ class CountSharingJob(Job):
 
 
 def exchange_counts(table: CountTable, store: Store, min_count: int, window_s: int) -> None:
-    """Send each unsent count of at least `min_count` to the store. Save the returned totals in `table`."""
     unsent = table.unsent(min_count, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:

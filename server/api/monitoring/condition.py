@@ -1,4 +1,4 @@
-"""A server's condition: the status of each part, and how much work is pending."""
+"""A server's condition: the status of its parts, and its pending work."""
 
 import time
 from collections import Counter
@@ -27,15 +27,13 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The status of each part of a server, and how much work is pending.
+    """A server's status.
 
-    - `accounts`, `events`: a status such as READY_STATUS
-    - `media`: the bucket's status, or READY_STATUS if the site has no bucket
-    - `commits`: the number of writes that are waiting to be committed
-    - `last_event`: the number of the last event in the event log
-    - `deliveries`: the number of waiting deliveries for each webhook
-    - `remote`: None if the site does not follow a git remote
-    - `push`: None if the site does not push to a git remote
+    - `accounts`, `events`, `media`: statuses such as READY_STATUS.
+    - `commits`: the number of uncommitted writes.
+    - `last_event`: the number of the last event.
+    - `deliveries`: the number of waiting deliveries per webhook.
+    - `remote`, `push`: None without a git remote or without pushing.
     """
 
     accounts: str
@@ -49,12 +47,11 @@ class ServerStatus:
 
     @property
     def lag_s(self) -> float:
-        """Return for how many seconds the git remote has been ahead, or 0 if the server is up to date."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, detailed: bool = False) -> Mapping[str, Any]:
-        """Return the JSON for `/_health/ready`. `detailed` adds branches, failure reasons and file paths."""
+        """Return the JSON for `/_health/ready`. `detailed` adds branches, reasons and paths."""
         return {
             "content": READY_STATUS,
             "accounts": self.accounts,
@@ -125,7 +122,7 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def count_versions(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Count document versions by type, locale and status. Yields (type, locale, status, count)."""
+    """Yield (type, locale, status, count) of the document versions."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -136,7 +133,7 @@ def count_versions(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def count_problems(site: Site) -> Mapping[str, int]:
-    """Count the problems in files and settings by severity. Broken relations are not counted."""
+    """Count problems by severity, without broken relations."""
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)
     for entry in entries.values():

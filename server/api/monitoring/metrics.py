@@ -1,4 +1,4 @@
-"""Prometheus metrics: request counts from all workers, and the server's condition."""
+"""Prometheus metrics."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Prometheus collector for a server's metrics."""
+    """Prometheus collector."""
 
     def __init__(self, site: Site, monitored: MonitoredParts, condition: Callable[[], ServerStatus]) -> None:
         self._site, self._condition = site, condition

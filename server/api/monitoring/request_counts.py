@@ -1,7 +1,4 @@
-"""Counts and durations of requests, in memory that all workers share.
-
-Each worker writes to its own slot. A replacement worker takes over its predecessor's slot.
-"""
+"""Counts and durations of requests, in memory that all workers share."""
 
 import mmap
 import os
@@ -46,11 +43,7 @@ _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """A route's request durations.
-
-    - `counts`: a histogram of the durations, with the bounds BUCKET_BOUNDS_S
-    - `seconds`: the sum of the durations
-    """
+    """A route's durations: a histogram with the bounds BUCKET_BOUNDS_S, and their sum."""
 
     route: str
     counts: tuple[int, ...]
@@ -67,7 +60,7 @@ class RequestCounts:
         self._place = 0
 
     def register_worker(self, worker: int) -> None:
-        """Select the slot in which this process counts. Every worker must call it first."""
+        """Select this process's slot. Every worker must call it first."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
@@ -88,7 +81,7 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def has_recent_requests(self) -> bool:
-        """Return whether any worker has just answered a request that was not for a media file."""
+        """Return whether a request other than for a media file was just answered."""
         earliest = time.monotonic_ns() - ANSWERING_NS
         return any(self._numbers[place + _LAST_NS] > earliest for place in self._taken_slots())
 
@@ -96,10 +89,7 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def request_counts(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield request counts as (route, method, status, count).
-
-        Status 0 stands for all statuses that are not in STATUSES.
-        """
+        """Yield (route, method, status, count). Status 0 stands for those not in STATUSES."""
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -115,7 +105,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield each running worker's process id, and the size of its response cache in bytes."""
+        """Yield each worker's process id, and its response cache's bytes."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -135,7 +125,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Observer that counts a process's requests and optionally logs them."""
+    """Counter and optional logger of a process's requests."""
 
     def __init__(self, counts: RequestCounts, cached_bytes: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, cached_bytes, log
@@ -147,17 +137,14 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def response_headers(self, environ: Environ) -> tuple[Header, ...]:
-        """Return headers to add to the response.
-
-        If requests are logged, also set the request id for this thread's log messages.
-        """
+        """Return headers to add. Also sets this thread's request id for the log."""
         if not self._log:
             return ()
         request_log.set_request_id(environ[REQUEST])
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """Count and log a response. Durations of event streams are not recorded."""
+        """Count and log a response, without the duration of an event stream."""
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
@@ -174,7 +161,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class MonitoredParts:
-    """The parts of a server that are monitored. Each process must start `notices`."""
+    """The monitored parts of a server. Each process must start `notices`."""
 
     recorder: Recorder
     counts: RequestCounts = field(default_factory=RequestCounts)

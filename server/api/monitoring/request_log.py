@@ -1,4 +1,4 @@
-"""The server's JSON log, with one object per line (`bifolio serve --log json`)."""
+"""The JSON log of `bifolio serve --log json`."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, fields: Mapping[str, Any]) -> None:
-    """Write a line of JSON to standard output. Lines from different processes never mix."""
+    """Write a line to standard output. Lines from different processes never mix."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **fields}, ensure_ascii=False)
     with suppress(OSError):  # Requests must succeed even if the program that reads the log has exited.
@@ -47,17 +47,16 @@ def write_line(level: str, event: str, fields: Mapping[str, Any]) -> None:
 
 
 def request_id(header: str) -> str:
-    """Return `header` if it is a valid X-Request-Id header, otherwise a new id."""
     return header if _ID.fullmatch(header) else uuid4().hex
 
 
 def set_request_id(request_id_: str) -> None:
-    """Set the request id for this thread's log messages, or "" between requests."""
+    """Set the request id for this thread's log messages."""
     _current.request = request_id_
 
 
 def log_request(environ: Mapping[str, Any], id_: str, status: int, started: float) -> None:
-    """Log a completed request. `started` is its start as a `time.perf_counter()` value."""
+    """Log a request. `started` is a `time.perf_counter()` value."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": id_,
@@ -87,7 +86,7 @@ def _masked(match: re.Match[str]) -> str:
 
 
 class JsonHandler(logging.Handler):
-    """Logging handler that writes JSON objects, with the id of the current request."""
+    """Logging handler that writes JSON with the current request's id."""
 
     def emit(self, record: logging.LogRecord) -> None:
         told = {"logger": record.name, "message": record.getMessage()}
@@ -103,10 +102,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """Log that writes messages from `bifolio serve` as JSON.
-
-    If `quiet` is set, it omits changes, warnings and fixed problems.
-    """
+    """JSON log. If `quiet` is set, it omits changes, warnings and fixed problems."""
 
     quiet: bool = False
 

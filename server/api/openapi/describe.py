@@ -1,4 +1,4 @@
-"""OpenAPI definitions of operations and error responses."""
+"""OpenAPI definitions of operations and errors."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return the OpenAPI definition of an operation, or None if the operation is hidden from the caller."""
+    """Return an operation's definition, or None if the caller can't use it."""
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None
@@ -73,7 +73,6 @@ def _with_drafts_only(operation: Operation, audience: Audience) -> Audience:
 
 
 def _operation_id(operation: Operation, audience: Audience) -> str:
-    """Return an operation id that ends with the content type's name, such as `createArticle`."""
     if audience.view is None:
         return operation.id
     return operation.id.removesuffix("Document").removesuffix("Single") + audience.view.name
@@ -114,7 +113,7 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name (such as `Error404`) and definition of the error response for each status."""
+    """Yield the name, such as `Error404`, and definition of each error response."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

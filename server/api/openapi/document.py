@@ -1,4 +1,4 @@
-"""The OpenAPI document for one caller, with the operations that the caller is allowed to use."""
+"""The OpenAPI document for one caller."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -35,7 +35,7 @@ _BEARER = {
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """Return the OpenAPI document for a caller as JSON. The output is deterministic."""
+    """Return a caller's OpenAPI document as JSON. The output is deterministic."""
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas(state.settings)]
     schemas = TypeSchemas(
@@ -79,7 +79,6 @@ def _add_operations(paths: dict[str, JsonSchema], area: Area, audience: Audience
 def _remove_undefined_parameters(
     paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]
 ) -> None:
-    """Remove references to parameters that are not defined, such as `populate` without relations."""
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
         for made in methods.values():
@@ -113,7 +112,6 @@ def _used_components(
 
 
 def _references(value: Any) -> Iterable[tuple[str, str]]:
-    """Yield the section and name of each OpenAPI component that a value refers to."""
     stack = [value]
     while stack:
         item = stack.pop()

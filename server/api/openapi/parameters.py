@@ -1,7 +1,4 @@
-"""OpenAPI definitions of query, path and header parameters.
-
-Nested filters can't be described exactly, because OpenAPI does not define `deepObject` for nested objects.
-"""
+"""OpenAPI definitions of parameters. Nested filters can't be described exactly."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +38,7 @@ def _list_parameter(
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and definition of each parameter that is the same for all content types."""
+    """Yield the name and definition of each shared parameter."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -173,7 +170,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name (such as `Article.fields`) and definition of each parameter for a content type."""
+    """Yield the name, such as `Article.fields`, and definition of each parameter."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -228,7 +225,6 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Yield regular expressions for sort keys that follow relations or components, such as `author.name`."""
     for link in schemas.populatable(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:
@@ -245,10 +241,7 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def example_documents(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return example documents under the keys `plain`, `populated` and `input` (a request body).
-
-    Only documents that the public is allowed to read are used.
-    """
+    """Return the examples `plain`, `populated` and `input`, from documents that the public may read."""
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
     document = _first(state, type_)
@@ -311,7 +304,6 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example request body under the key `input`, or {} if no valid body can be generated."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -321,7 +313,6 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with values from `value_of`, or None if a required value is not valid."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -334,7 +325,6 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return an attribute's value for a request body. A `uid` gets a suffix that makes it unique."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

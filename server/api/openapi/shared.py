@@ -1,4 +1,4 @@
-"""JSON Schemas that do not depend on content types, such as those of errors, blocks, files and filters."""
+"""JSON Schemas that do not depend on content types."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentI
 
 
 def shared_schemas(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and definition of each schema that does not depend on content types."""
+    """Yield the name and definition of each schema."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
     yield "DryRun", _DRY_RUN
@@ -136,7 +136,6 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation_input(target: JsonSchema) -> JsonSchema:
-    """Return the schema for a relation in a request body: its targets, or changes such as `connect`."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
     changes["connect"] = _connect(target)
@@ -178,7 +177,6 @@ def _media() -> JsonSchema:
 
 
 def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
-    """Return the schema for a filter on a scalar: a value, a list of values, or an object of operators."""
     properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
         properties[logic] = {
@@ -208,7 +206,6 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _relation_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation's documentId, or on whether the relation is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.operand_kind == "flag"}

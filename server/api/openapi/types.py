@@ -1,6 +1,6 @@
-"""JSON Schemas for content types and components in responses, request bodies and filters.
+"""JSON Schemas of content types and components.
 
-Relations to types that the caller has no permission to find are omitted.
+Omit relations to types that the caller can't `find`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,10 +35,7 @@ def _with_statuses(meta: JsonSchema) -> JsonSchema:
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """JSON Schemas of a site's types for one caller. `names` maps each type's uid to a schema name.
-
-    `has_placeholders`: whether images have placeholders.
-    """
+    """JSON Schemas of types for one caller. `names` maps uids to schema names."""
 
     types: Schema
     names: Mapping[str, str]
@@ -73,20 +70,17 @@ class TypeSchemas:
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the types that a relation can refer to, without those that the caller can't `find`."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
 
     def populatable(self, type_: Type) -> list[Attribute]:
-        """Return the attributes that the caller is allowed to populate."""
         found = (a for a in type_.attributes.values() if a.populatable)
         return [a for a in found if self.may_find(a)]
 
     # --- responses ------------------------------------------------------------------------------
 
     def response_schema(self, type_: Type) -> JsonSchema:
-        """Return the schema for a document or component in a response."""
         properties: JsonSchema = {"id": {"type": "integer"}}
         if type_.kind == "component":
             properties["__component"] = {"const": type_.uid, "description": "Only in dynamic zones."}
@@ -141,7 +135,7 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input_schema(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema of a request body. If `whole` is set, required attributes must be present."""
+        """Return a body's schema. `whole` makes required attributes mandatory."""
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}

@@ -1,8 +1,4 @@
-"""JSON Schemas for attribute values in responses, request bodies and filters.
-
-Constraints such as `maxLength` are included only for request bodies, because stored documents may violate
-them.
-"""
+"""JSON Schemas of attribute values. Responses have no constraints, because stored values may violate them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -81,7 +77,7 @@ _NUMBER_TYPES = ("integer", "biginteger", "float", "decimal")
 
 
 def nullable(schema: Mapping[str, Any]) -> JsonSchema:
-    """Return a copy of a JSON Schema that also allows null."""
+    """Return a schema that also allows null."""
     if "$ref" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
     if "type" not in schema:
@@ -101,7 +97,7 @@ def value_schema(attribute: Attribute) -> JsonSchema:
 
 
 def input_value_schema(attribute: Attribute) -> JsonSchema:
-    """Return the schema for a scalar attribute in a request body."""
+    """Return a scalar attribute's schema in a request body."""
     schema = {**BODY_VALUES[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
         patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]

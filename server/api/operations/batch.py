@@ -1,4 +1,4 @@
-"""Operations under `/batch`: multiple writes in one request, and undoing a write (docs/batch.md)."""
+"""Operations under `/batch` (docs/batch.md)."""
 
 from server.api.operations.json_schema import (
     COUNT,

@@ -1,4 +1,4 @@
-"""Operations under `/branches`: list, create, delete, compare and merge branches (docs/branches.md)."""
+"""Operations under `/branches` (docs/branches.md)."""
 
 from server.api.operations.history import PAGES
 from server.api.operations.json_schema import (

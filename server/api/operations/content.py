@@ -1,4 +1,4 @@
-"""Operations to read and write documents, and actions such as publish (docs/querying.md, docs/writing.md)."""
+"""Operations on documents (docs/querying.md, docs/writing.md)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -189,7 +189,7 @@ CONTENT = Area(
 
 
 def parse_content_path(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return the content type and document id ("" for lists) in a content path, or None for other paths."""
+    """Return the content type and id ("" for lists), or None for other paths."""
     # As in WSGI, each character represents one byte.
     parts = path.split("/", 4)  # "", "api", the type, the id, and "" for a trailing slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None
@@ -204,7 +204,6 @@ def parse_content_path(path: str, schema: Schema) -> tuple[Type, str] | None:
 
 
 def parse_markdown_path(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return the content type and "" for a path such as `/api/articles.md`, or None for other paths."""
     if not path.startswith("/api/") or not path.endswith(ENDING):
         return None
     type_ = schema.endpoints.get(path.removeprefix("/api/").removesuffix(ENDING))

@@ -1,4 +1,4 @@
-"""Operations under `/history`: commits, diffs, uncommitted files and restoring (docs/history.md)."""
+"""Operations under `/history` (docs/history.md)."""
 
 from server.api.operations.json_schema import (
     NUMBER,

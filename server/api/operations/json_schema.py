@@ -1,4 +1,4 @@
-"""Helpers that build parts of JSON Schemas and OpenAPI documents."""
+"""Helpers that build JSON Schemas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def ref(name: str, section: str = "schemas") -> JsonSchema:
 
 
 def parameter_refs(*names: str) -> list[JsonSchema]:
-    """Return references to shared parameters. Those to undefined parameters are removed later."""
+    """Return references to shared parameters. References to undefined ones are removed later."""
     return [ref(name, "parameters") for name in names]
 
 
@@ -41,7 +41,6 @@ def or_null(schema: JsonSchema) -> JsonSchema:
 
 
 def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Return the schema for an object with exactly these properties, all required except `optional`."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -59,7 +58,6 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def response_doc(description: str, schema: JsonSchema | None = None, *, has_etag: bool = False) -> JsonSchema:
-    """Return the OpenAPI definition of a response. `has_etag` adds an ETag header."""
     found: JsonSchema = {"description": description}
     if has_etag:
         found["headers"] = {"ETag": TAG}

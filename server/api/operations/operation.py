@@ -1,4 +1,4 @@
-"""Data classes for the table of operations: operations, and the areas that group them."""
+"""Data classes for the table of operations."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +39,9 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type as one caller sees it in the OpenAPI document.
+    """A content type in the OpenAPI document. `name` is that of its JSON Schema.
 
-    - `name`: the name of the content type's JSON Schema
-    - `examples`: example documents, as `example_documents` returns them
-    - `drafts_only`: whether the caller may use the operation being described only on drafts
+    `drafts_only`: whether the caller may use the operation only on drafts.
     """
 
     type: Type
@@ -54,7 +52,7 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The caller for whom an OpenAPI document is made, and the content type being described, if any."""
+    """The caller and the content type for which to describe operations."""
 
     actor: Actor
     public: Actor
@@ -72,13 +70,13 @@ class Audience:
 
     @property
     def may_dry_run(self) -> bool:
-        """Return whether dry runs are allowed. Dry runs reveal file paths, so they require `source.read`."""
+        """Return whether dry runs are allowed. They reveal file paths."""
         return may_source(self.actor, "read", self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The handwritten part of an operation's OpenAPI description."""
+    """Handwritten part of an operation's OpenAPI definition."""
 
     summary: str
     responses: Mapping[int, JsonSchema]
@@ -89,23 +87,20 @@ class Docs:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An HTTP method on a path: one row in the table of operations.
+    """A row in the table of operations.
 
-    - `path`: in OpenAPI syntax, except that a colon and a converter (CONVERTERS) can follow a variable
-    - `permission`: the permission that is always required; handlers can require more
-    - `docs`: the OpenAPI description, or the reason why there is none
-    - `max_body`: the maximum size of a request body in bytes, or None for the upload limit (callers without
-      permission can send at most SMALL_BODY_BYTES)
-    - `runs_inline`: whether `entrance` handles the operation, without Flask or a thread pool
-    - `waits`: whether the operation might wait a long time for another process, and runs in a separate
-      thread pool
-    - `branch`, `dry_run`: whether the operation supports the `branch` or `dryRun` query parameter
-    - `branch_only`: whether tokens that may write only to branches can use the operation, although it has
-      no `branch` parameter
-    - `commits`: whether a write becomes a git commit
-    - `slash`: whether the path can end with a slash
-    - `always_fails`: whether the operation only returns an error with advice, and is not listed in `Allow`
-    - `kind`: the kind of content type that the operation applies to, or "" for both kinds
+    - `path`: as in OpenAPI, but a variable can have a converter (CONVERTERS) after a colon.
+    - `permission`: always required; handlers can require more.
+    - `docs`: the OpenAPI definition, or why there is none.
+    - `max_body`: in bytes, or None for the upload limit.
+    - `runs_inline`: handled by `entrance`, without Flask or a thread pool.
+    - `waits`: might wait long for another process, so it uses a separate thread pool.
+    - `branch`, `dry_run`: supports the query parameter `branch` or `dryRun`.
+    - `branch_only`: open to tokens that may write only to branches, although it has no `branch`.
+    - `commits`: when a write becomes a git commit.
+    - `slash`: the path can end with a slash.
+    - `always_fails`: only returns an error with advice. `Allow` omits it.
+    - `kind`: the kind of content type, or "" for both.
     """
 
     id: str
@@ -138,20 +133,15 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Group of operations under common path prefixes. Unknown paths with these prefixes also belong to it.
+    """Operations under common path prefixes, which also get the unknown paths there.
 
-    - `name`: the area's name in metrics
-    - `parts`: the path prefixes, each of which is one segment, or `api/` and another segment; a final
-      hyphen matches any continuation
-    - `takes_at`: whether reads support the `at` parameter, which selects a past commit
-    - `varies_by_commit`: whether responses depend on the served commit, and have a `Bifolio-Commit` header
-    - `uses_current_settings`: whether responses for past commits depend on current settings, and therefore
-      are never immutable
-    - `ignores_served_commit`: whether the operations use the current state of the repository even if the
-      server serves a past commit
-    - `may_query_accounts`: whether even requests without credentials might wait for the accounts database
-    - `writes_site`: whether writes change the site's files; if so, a server that serves a past commit rejects
-      the writes
+    - `parts`: each is one segment, or `api/` and another. A final hyphen matches any continuation.
+    - `takes_at`: reads support `at`, which selects a past commit.
+    - `varies_by_commit`: responses have a `Bifolio-Commit` header.
+    - `uses_current_settings`: responses for past commits are not immutable.
+    - `ignores_served_commit`: uses the repository's current state even if a past commit is served.
+    - `may_query_accounts`: requests without credentials might wait for the accounts database.
+    - `writes_site`: writes change the site's files, so they fail if a past commit is served.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Operations for sign-in, registration, passwords, sessions, users and roles (docs/access.md)."""
+"""Operations on sessions, users and roles (docs/access.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -64,7 +64,6 @@ _EXAMPLES = {
 
 
 def paging_parameters(item_name: str) -> list[JsonSchema]:
-    """Return the `start` and `limit` parameters of lists that are returned as plain JSON arrays."""
     return [
         in_query("start", NINE_DIGITS, f"Number of {item_name} to skip."),
         in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {item_name}; -1 for all."),
@@ -80,7 +79,7 @@ def text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form_schema(fields: Mapping[str, int]) -> JsonSchema:
-    """Return the JSON Schema of a form's body. `fields` maps each required field to its minimum length."""
+    """Return a form's schema. `fields` maps required fields to minimum lengths."""
     properties = {name: text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:
@@ -93,7 +92,7 @@ def _optional(**properties: Any) -> JsonSchema:
 
 
 def _user_schema(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Return the schema of a user in a request body. If `whole` is set, required fields must be present."""
+    """Return a user's schema. `whole` makes required fields mandatory."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}

@@ -1,7 +1,4 @@
-"""Permission checks for operations. Each check takes the actor, the schema and the content type in the path.
-
-Handlers can check additional permissions.
-"""
+"""Permission checks for operations. Handlers can check additional permissions."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +24,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class PermissionCheck:
-    """Check that the actor may perform all of the actions on a subject."""
+    """Check for all actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -44,10 +41,9 @@ def may(subject: str, *actions: str) -> PermissionCheck:
 
 @dataclass(frozen=True, slots=True)
 class TypePermissionCheck:
-    """Check that the actor may perform an action on the content type in the path.
+    """Check for an action on the content type in the path.
 
-    If `drafts` is set, permission for the type's drafts is enough. If `needs_drafts` is set, types without
-    drafts fail the check.
+    With `drafts`, permission for drafts is enough. With `needs_drafts`, types without drafts fail.
     """
 
     action: str
@@ -88,14 +84,12 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor may find media files or the documents of any content type."""
     with suppress(ForbiddenError):
         return bool(findable_subjects(actor, schema))
     return False
 
 
 def may_see_presence(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor may see who edits documents of at least one content type."""
     with suppress(ForbiddenError):
         return bool(types_with_presence(actor, schema))
     return False

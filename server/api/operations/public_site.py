@@ -1,4 +1,4 @@
-"""Operations for feeds, sitemaps (docs/feeds.md), `/llms.txt` (docs/markdown.md) and redirects."""
+"""Operations for feeds, sitemaps, `/llms.txt` and redirects."""
 
 from server.api.operations.json_schema import (
     COUNT,

@@ -1,4 +1,4 @@
-"""The `/search` (docs/search.md) and `/overview` operations, which cover all content types."""
+"""The operations `/search` (docs/search.md) and `/overview`."""
 
 from server.api.operations.json_schema import (
     COUNT,

@@ -1,4 +1,4 @@
-"""Operations for the settings and roles in site.yaml (docs/settings.md, docs/access.md)."""
+"""Operations on site.yaml (docs/settings.md, docs/access.md)."""
 
 from server.api.operations.json_schema import (
     COUNT,

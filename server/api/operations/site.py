@@ -1,4 +1,4 @@
-"""Operations for information about the site and its server, and for HTML pages."""
+"""Operations for site information and HTML pages."""
 
 from server.api.monitoring.condition import AWAY_STATUS, BEHIND_STATUS, READ_ONLY_STATUS, READY_STATUS
 from server.api.operations.batch import undoable

@@ -1,4 +1,4 @@
-"""Operations under `/source` and `/problems`: document files and their problems (docs/files.md)."""
+"""Operations under `/source` and `/problems` (docs/files.md)."""
 
 from server.api.operations.history import PAGES, TYPE
 from server.api.operations.json_schema import (

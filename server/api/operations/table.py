@@ -1,6 +1,6 @@
-"""The table of operations, from which routing, limits, metrics and the OpenAPI document are derived.
+"""The table of operations.
 
-To add an operation, add a row to an area, and register a handler for its id in `server.api.routes`.
+For a new operation, add a row to an area, and a handler in `server.api.routes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -89,7 +89,6 @@ def route_of(path: str) -> int:
 
 
 def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type | None]]:
-    """Yield the operations for a path, each with the content type that the path names, if any."""
     area, type_ = area_of(path), None
     if area is CONTENT:
         type_ = schema.endpoints.get(path.split("/", 3)[2])
@@ -99,7 +98,6 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return a path's HTTP methods, in the order for the `Allow` header, or () if the path is unknown."""
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]
     return (*methods, *["HEAD"] * ("GET" in found), "OPTIONS") if methods else ()

@@ -1,4 +1,4 @@
-"""Operations for managing users, their sessions and API tokens (docs/access.md)."""
+"""Operations on users, their sessions and API tokens (docs/access.md)."""
 
 from server.api.operations.history import PAGES
 from server.api.operations.json_schema import (

@@ -1,4 +1,4 @@
-"""Operations for webhooks and their deliveries (docs/webhooks.md)."""
+"""Operations on webhooks (docs/webhooks.md)."""
 
 from server.api.operations.json_schema import (
     COUNT,

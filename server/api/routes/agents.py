@@ -1,4 +1,4 @@
-"""Handler for POST /mcp, through which agents connect (docs/agents.md)."""
+"""Handler for POST /mcp (docs/agents.md)."""
 
 import json
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
 
 
 def _json_rpc_error(error: ApiError) -> Response:
-    """Return a REST error that is also a JSON-RPC error, because MCP clients show no other errors."""
+    """Return a REST error as a JSON-RPC error, because MCP clients show no others."""
     shown = error_answer(error)
     assert isinstance(shown.body, bytes)
     body = {"jsonrpc": "2.0", "id": None, **json.loads(shown.body)}
@@ -68,10 +68,9 @@ def _json_rpc_error(error: ApiError) -> Response:
 
 
 def _require_credentials(environ: Mapping[str, Any]) -> None:
-    """Raise UnauthorizedError if the Authorization header contains no token or an invalid one.
+    """Raise UnauthorizedError for an Authorization header without a valid token.
 
-    Otherwise, an agent would not notice the mistake until its first read. Without a token, it would get the
-    permissions of the public and might never notice.
+    Otherwise, an agent might not notice that it has only the public's permissions.
     """
     header = environ.get("HTTP_AUTHORIZATION")
     if header is not None and not header.partition(" ")[2].strip():

@@ -1,4 +1,4 @@
-"""Handlers for /api/auth and /api/connect: sign-in, registration, passwords and email confirmation."""
+"""Handlers for /api/auth and /api/connect."""
 
 from urllib.parse import urlencode
 

@@ -1,4 +1,4 @@
-"""Handler for POST /batch, which applies either all of the given writes or none (docs/batch.md)."""
+"""Handler for POST /batch (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -94,7 +94,6 @@ def _wants_diff() -> bool:
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
-    """Return the operations and the commit message in a request body. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
         raise ValidationError('The body of a batch must be an object that contains the list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
@@ -160,7 +159,6 @@ def _operation(item: Any, caller: Caller) -> Operation:
 
 
 def _parse_path(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
-    """Return the content type and document id in a path. Raises ForbiddenError or ValidationError."""
     schema = caller.state.schema
     found = parse_content_path(path, schema)
     if found is None:
@@ -199,7 +197,7 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for one result in a batch. `body` is null for deleted and oversized documents."""
+    """Return one result. `body` is null for deleted and oversized documents."""
     try:
         shown = written.render()
     except (*RESPONSE_ERRORS, NotFoundError):

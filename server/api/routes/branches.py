@@ -1,4 +1,4 @@
-"""Handlers for `/branches`: list, create, delete, compare and merge branches."""
+"""Handlers for `/branches`."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -132,7 +132,6 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _read_new_branch(body: Any) -> tuple[str, str]:
-    """Return the name and starting point of the new branch in a request body. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -145,7 +144,7 @@ def _read_new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Return the target branch ("" for the served one), message and resolution in a request body."""
+    """Return the target branch ("" for the served one), message and resolution."""
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):

@@ -1,4 +1,4 @@
-"""Handlers for writes to content, and for actions such as publish (docs/writing.md)."""
+"""Handlers for writes to content (docs/writing.md)."""
 
 from functools import partial
 

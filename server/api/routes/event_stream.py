@@ -1,4 +1,4 @@
-"""`GET /events` as an event stream, with limits on the number of open streams."""
+"""`GET /events` as an event stream."""
 
 from flask import Request, Response
 
@@ -31,10 +31,7 @@ def stream(
     since: int | None = None,
     frames: Frames = EVENT_FRAMES,
 ) -> Response:
-    """Return an event stream that continues after `Last-Event-ID` or `since`, or starts with the next event.
-
-    Raises BusyError if too many streams are open.
-    """
+    """Return a stream from `Last-Event-ID`, `since` or now. Raises BusyError for too many streams."""
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):

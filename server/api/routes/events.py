@@ -1,4 +1,4 @@
-"""Handlers for `/events`: the event log, a URL's cache tags, and the script that reloads pages."""
+"""Handlers for `/events`."""
 
 import json
 import re
@@ -113,10 +113,9 @@ def script() -> str:
 def cache_tags_of_url(
     url: object, state: State, reader_of: Callable[[Type], Reader], visible_subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response at `url`, which is a path with an optional query string.
+    """Return the cache tags of the response at `url`, a path with an optional query.
 
-    Lists of several types, such as `/search`, are tagged with all `visible_subjects`. Raises ValidationError
-    if `url` is not a string, or any error from reading the document.
+    Raises ValidationError, or any error from reading the document.
     """
     if not isinstance(url, str):
         raise ValidationError(

@@ -1,6 +1,6 @@
-"""Handler for `POST /git/hook`, which git hosts such as GitHub call with a signed request after a push.
+"""Handler for `POST /git/hook`, which git hosts call after a push.
 
-A request only triggers a fetch from the configured remote, so forged requests do no harm.
+It only fetches from the configured remote, so forged requests do no harm.
 """
 
 import hmac
@@ -27,9 +27,9 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class SignatureScheme:
-    """A git host's way to sign requests: the header, and the prefix of its value.
+    """A git host's signature header.
 
-    The value is the secret itself if `is_secret` is set, otherwise a hexadecimal HMAC-SHA-256 of the body.
+    Its value is the secret if `is_secret` is set, else `prefix` and a hexadecimal HMAC-SHA-256 of the body.
     """
 
     header: str
@@ -37,7 +37,7 @@ class SignatureScheme:
     is_secret: bool = False
 
     def matches(self, value: str, secret: str, body: bytes) -> bool:
-        """Return whether a header's value is correct. The comparison takes constant time."""
+        """Check a header's value in constant time."""
         if self.is_secret:
             return hmac.compare_digest(value.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
@@ -57,7 +57,7 @@ SCHEMES = (
 
 
 def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
-    """Raise UnauthorizedError unless the request is signed with the secret."""
+    """Raise UnauthorizedError unless the secret signs the request."""
     sent = {name.lower(): value for name, value in headers.items()}
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
@@ -71,7 +71,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler, which uses `notices` to tell other machines about a pushed commit."""
+    """Register the handler. It tells other machines about a push."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -99,7 +99,6 @@ def _body() -> bytes:
 
 
 def _parse_payload(body: bytes) -> Any:
-    """Parse a JSON body, or a form with JSON in its `payload` field. Raises ValidationError."""
     try:
         text = body.decode()
         if request.mimetype == FORM:
@@ -112,7 +111,7 @@ def _parse_payload(body: bytes) -> Any:
 
 
 def _read_pushes(payload: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name and commit ("" if unknown) of each pushed branch."""
+    """Yield each pushed branch's name and commit ("" if unknown)."""
     if not isinstance(payload, dict):
         return
     ref = payload.get("ref")

@@ -1,4 +1,4 @@
-"""Registry of handlers, keyed by the operation ids in `server.api.operations.table`."""
+"""Registry of handlers by operation id."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -11,13 +11,13 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """Registry of handlers. An instance is used as a decorator, as in `@handles("findUsers")`."""
+    """Registry of handlers, used as a decorator: `@handles("findUsers")`."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Return a decorator that registers a handler for operations. Raises KeyError if an id is unknown."""
+        """Return a decorator that registers a handler. Raises KeyError."""
 
         def bind(handler: Handler) -> Handler:
             self._by_id |= {BY_ID[id_].id: handler for id_ in ids}

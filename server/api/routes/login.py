@@ -1,4 +1,4 @@
-"""Sign-in: password checks, login responses, and the refresh token's cookie."""
+"""Password checks, login responses, and the refresh token's cookie."""
 
 import re
 from collections.abc import Mapping
@@ -46,10 +46,9 @@ _SYSTEMS = {
 
 
 def check_password(request: Request, body: object) -> User:
-    """Check the identifier and password in a request body, and return the user.
+    """Check the credentials in a body, and return the user.
 
-    Raises ValidationError if either is wrong, RateLimitError after too many attempts, and ApplicationError if
-    the user is blocked or unconfirmed.
+    Raises ValidationError, RateLimitError, or ApplicationError for a blocked or unconfirmed user.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -67,18 +66,15 @@ def check_password(request: Request, body: object) -> User:
 
 
 def login_attempt_for(request: Request, identifier: str) -> Attempt:
-    """Return a login attempt for a user name or email address, even if no such user exists."""
     return login_attempt(request, identities_of(request).users.find_by_identifier(identifier), identifier)
 
 
 def login_attempt(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return a login attempt for the user, or for the identifier if there is no such user."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count_attempt(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys":
-    """Count a login attempt, and return the counted keys. Raises RateLimitError after too many attempts."""
     taken = attempts.count_attempt(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
@@ -86,13 +82,11 @@ def count_attempt(attempts: "AttemptLimiter", attempt: Attempt) -> "CountedKeys"
 
 
 def read_device_id(body: object) -> str:
-    """Return the `deviceId` in a request body, truncated to MAX_DEVICE_CHARS, or "" if it is missing."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
 
 def require_active(user: User, settings: Settings) -> None:
-    """Raise ApplicationError if the user is blocked or has not confirmed their email address."""
     if user.blocked:
         raise ApplicationError("Your account has been blocked by an administrator")
     if settings.auth.confirm_email and not user.confirmed:
@@ -100,7 +94,7 @@ def require_active(user: User, settings: Settings) -> None:
 
 
 def login_response(request: Request, user: User, body: object = None) -> Response:
-    """Begin a session, and return its tokens and the user. `body` can contain a `deviceId`."""
+    """Begin a session, and return its tokens and the user."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
@@ -112,7 +106,7 @@ def login_response(request: Request, user: User, body: object = None) -> Respons
 
 
 def token_response(request: Request, user: User, login: Login, fields: Mapping[str, object]) -> Response:
-    """Return a response with an access token, the fields, and a refresh token in the body or a cookie."""
+    """Return the tokens, with the refresh token in the body or a cookie."""
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
@@ -129,13 +123,11 @@ def forget_cookie(request: Request, response: Response) -> None:
 
 
 def uses_refresh_cookie(request: Request, settings: Settings) -> bool:
-    """Return whether to send the refresh token in a cookie instead of the body."""
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
 
 
 def read_sign_in(request: Request) -> object:
-    """Parse a sign-in request. Raises ValidationError for a form if `auth.cookie` is set."""
     # Otherwise, a form on any website could sign a visitor in to someone else's account.
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("The request body must be JSON, because auth.cookie is set in site.yaml")
@@ -150,7 +142,6 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a device name such as "Firefox on Linux", or None if the User-Agent is not recognized."""
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

@@ -1,4 +1,4 @@
-"""Handler for GET /overview, which returns document counts and the latest changes (docs/querying.md)."""
+"""Handler for GET /overview (docs/querying.md)."""
 
 from flask import Response, request
 

@@ -1,7 +1,4 @@
-"""Handlers for `/presence`, which shows who is viewing or editing a document.
-
-Presence is kept only in memory.
-"""
+"""Handlers for `/presence`, which is kept only in memory."""
 
 import re
 from collections.abc import Mapping
@@ -90,7 +87,6 @@ def _require_client(client: str) -> None:
 
 
 def _read_filter(params: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
-    """Return the content type and document id to filter by, each "" if absent. Raises ValidationError."""
     for key in params:
         if key not in PARAMETERS:
             raise ValidationError(f'Unknown parameter "{key[:_MAX_QUOTED_CHARS]}"')
@@ -105,7 +101,7 @@ def _read_filter(params: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Return the content type, document id, locale and field in a request body.
+    """Return the content type, document id, locale and field.
 
     Raises ValidationError or NotFoundError.
     """

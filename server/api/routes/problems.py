@@ -1,4 +1,4 @@
-"""Handlers for `/problems`, which list the problems that `bifolio check` finds, and fix some of them."""
+"""Handlers for `/problems`, the problems that `bifolio check` finds."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, writes: Writes) 
 
 
 def problem_json(document_problem: DocumentProblem, schema: Schema) -> dict[str, Any]:
-    """Return the JSON for a problem and the document that has it."""
+    """Return the JSON for a problem and its document."""
     problem, type_ = document_problem.problem, schema.types.get(document_problem.uid)
     return {
         **problem.as_json(),
@@ -109,7 +109,7 @@ def _read_fix(data: Any, i: int) -> ValueChange:
 
 
 def _is_null(fix: Any, name: str) -> bool:
-    """Return whether a value in a fix is null. A missing `before` counts as null."""
+    """Return whether a fix's value is null. A missing `before` counts as null."""
     if not isinstance(fix, dict) or fix.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in fix)

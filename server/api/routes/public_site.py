@@ -1,4 +1,4 @@
-"""Handlers for feeds, sitemaps (docs/feeds.md), `/llms.txt` (docs/markdown.md) and redirects."""
+"""Handlers for feeds, sitemaps, `/llms.txt` and redirects."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +29,6 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return the cached texts, or generate and cache them."""
         state = state_of(request)
         texts = cache.for_state(state).get(key)
         if texts is None:

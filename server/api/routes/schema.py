@@ -1,4 +1,4 @@
-"""Handlers for /api/content-type-builder and /api/i18n: content types, components and locales."""
+"""Handlers for /api/content-type-builder and /api/i18n."""
 
 import os
 from dataclasses import replace
@@ -130,10 +130,7 @@ def _kind(value: object) -> str:
 
 
 def _settings_timestamps(site: Site) -> tuple[str, str]:
-    """Return the times at which the settings file was created and last changed.
-
-    For a site without a settings file, both are the time of the first commit.
-    """
+    """Return when site.yaml was created and changed. Without it, both are the first commit's time."""
     committed = site.git.committed
     try:
         changed = os.stat(site.root / FILE).st_mtime

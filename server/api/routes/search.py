@@ -1,4 +1,4 @@
-"""Handler for GET /search, a ranked search of all documents that the caller can `find` (docs/search.md)."""
+"""Handler for GET /search (docs/search.md)."""
 
 from flask import Response, request
 

@@ -1,4 +1,4 @@
-"""Handlers for /api/auth/refresh, /logout and /sessions, which return 404 unless `auth.refresh` is on."""
+"""Handlers for /api/auth/refresh, /logout and /sessions (404 unless `auth.refresh` is on)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """Return the user id and session id in the access token. Raises UnauthorizedError."""
+        """Return the access token's user id and session id. Raises UnauthorizedError."""
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None
@@ -88,7 +88,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _login_json(login: Login, current: str) -> dict[str, Any]:
-    """Return the JSON for a session, without tokens. `current` is the id of the caller's session."""
     named = {"deviceName": login.device_name} if login.device_name else {}
     return {
         "id": login.id,

@@ -1,4 +1,4 @@
-"""Handlers for `/settings` and `/roles`, which read and change site.yaml."""
+"""Handlers for `/settings` and `/roles`."""
 
 from typing import Any
 

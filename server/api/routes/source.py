@@ -1,4 +1,4 @@
-"""Handlers for `/source`, which return and change the text of a document's file."""
+"""Handlers for `/source`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

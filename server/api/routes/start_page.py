@@ -1,4 +1,4 @@
-"""Handler for GET /, an overview of the content that the caller has permission to find, as HTML or JSON."""
+"""Handler for GET /, the start page."""
 
 import re
 from base64 import b64encode
@@ -42,7 +42,7 @@ _POLICY = (
 
 
 def bind(handles: Handlers) -> None:
-    """Register the handlers for the start page and the redirects to it."""
+    """Register the handlers."""
 
     @handles("startPage")
     def start() -> Response:
@@ -90,7 +90,6 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _example_queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return example queries that match the documents: at most one with a filter and one with `populate`."""
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
     )

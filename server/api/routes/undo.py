@@ -1,4 +1,4 @@
-"""Handler for `POST /batch/undo/{id}`, which undoes a write (docs/batch.md)."""
+"""Handler for `POST /batch/undo/{id}` (docs/batch.md)."""
 
 from flask import Response, request
 

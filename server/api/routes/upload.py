@@ -1,4 +1,4 @@
-"""Handlers for media files, under /api/upload. As in Strapi, the responses have no envelope."""
+"""Handlers for /api/upload. As in Strapi, the responses have no envelope."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -184,9 +184,9 @@ def _attachment(form: Form) -> Attachment | None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager that parses the form in the request, and saves its files in `folder`.
+    """Parse the request's form, with its files in `folder`.
 
-    Yields the files and the fields. Any files still in `folder` on exit are deleted. Raises StorageError.
+    Deletes files that are left on exit. Raises StorageError.
     """
     with ExitStack() as stack:
 

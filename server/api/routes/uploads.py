@@ -1,4 +1,4 @@
-"""Handler for GET /uploads/…, which returns media files from the site, a bucket or a past commit."""
+"""Handler for GET /uploads/…."""
 
 import os
 import time
@@ -44,8 +44,8 @@ TOO_MANY_MESSAGE = (
 def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_busy: Callable[[], bool]) -> None:
     """Register the handler.
 
-    - `counts`: counts each client's image transformations, not including cached ones.
-    - `is_busy`: whether the server is answering requests other than for media files.
+    - `counts`: each client's image transformations, without cached ones.
+    - `is_busy`: whether requests other than for media files are running.
     """
     images = Images(files, cores(), DOWNLOAD_TIMEOUT_S, is_busy)
 
@@ -86,7 +86,6 @@ def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_busy: Call
 
 
 def _is_immutable(media_file: MediaFile, params: Mapping[str, object]) -> bool:
-    """Return whether the URL names exactly this content, so that the response can never change."""
     version = read_version(params)
     if not version:
         return False
@@ -135,11 +134,7 @@ def _send(media_file: MediaFile) -> Response:
 
 
 def _is_range_ignored(request: Request, size: int) -> bool:
-    """Return whether to send the whole file although a range is requested (RFC 9110, section 14.2).
-
-    This is the case for units other than bytes, for several ranges, and for a request for the last N bytes of
-    a file that has fewer than N.
-    """
+    """Return whether to send the whole file despite a Range header (RFC 9110, section 14.2)."""
     wanted = request.range
     if wanted is None:
         return False

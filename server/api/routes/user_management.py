@@ -1,4 +1,4 @@
-"""Handlers for `/users` and `/tokens`, with which administrators manage users, sessions and API tokens."""
+"""Handlers for `/users` and `/tokens`, for administrators."""
 
 from typing import Any
 
@@ -59,7 +59,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return show_invitation(base, *users().invite_again(key))
 
     def link_base() -> str:
-        """Return the URL of the server in links. Raises ValidationError."""
         public_url = state_of(request).settings.public_url
         if not public_url and not request.host:
             raise ValidationError("The Host header is empty, so the link in the invitation would be invalid")
@@ -143,7 +142,7 @@ def show_user(user: ListedUser) -> Response:
 
 
 def user_json(listed: ListedUser) -> dict[str, Any]:
-    """Return the JSON for a user, without secrets."""
+    """Return a user's JSON, without secrets."""
     user = listed.user
     return {
         "id": user.id,
@@ -161,7 +160,7 @@ def user_json(listed: ListedUser) -> dict[str, Any]:
 
 
 def token_json(listed: ListedToken) -> dict[str, Any]:
-    """Return the JSON for a token, without its secret string."""
+    """Return a token's JSON, without its secret string."""
     token = listed.token
     return {
         "name": token.name,

@@ -1,4 +1,4 @@
-"""Handlers for /api/users and /api/users-permissions. As in Strapi, responses have no envelope."""
+"""Handlers for /api/users and /api/users-permissions. Responses have no envelope."""
 
 from flask import Response, request
 

@@ -1,4 +1,4 @@
-"""Handlers for `/webhooks`, with which callers change, watch, test and replay webhooks."""
+"""Handlers for `/webhooks`."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
-"""Helpers for write handlers: branches, dry runs, undo, commit messages and responses.
+"""Helpers for write handlers.
 
-Dry runs use a query parameter, because a server could ignore a `Prefer` header (RFC 7240) and perform the
-write.
+`dryRun` is a query parameter, because a server could ignore a `Prefer` header and write.
 """
 
 from collections.abc import Sequence
@@ -53,10 +52,7 @@ NAME_BRANCH = "name a branch other than the served one: ?branch=NAME"
 
 
 def switch_to_branch(writes: Writes) -> None:
-    """Switch the request to the branch in its `branch` parameter, if it has one.
-
-    Raises ForbiddenError or ValidationError.
-    """
+    """Switch to the branch in the `branch` parameter. Raises ForbiddenError or ValidationError."""
     environ, params = request.environ, _write_parameters()
     if "branch" not in params:
         return
@@ -75,7 +71,7 @@ def switch_to_branch(writes: Writes) -> None:
 
 
 def enforce_branch_only() -> None:
-    """Raise ForbiddenError if the caller may write only to branches, but the request writes elsewhere."""
+    """Raise ForbiddenError for a write outside branches by a caller limited to branches."""
     if request.method not in WRITE_METHODS or request.routing_exception or g.get("branch"):
         return
     operation = operation_of(request)
@@ -91,7 +87,7 @@ def enforce_branch_only() -> None:
 
 
 def check_dry_run() -> None:
-    """Raise ValidationError if the `dryRun` parameter is misspelled, invalid or not supported."""
+    """Raise ValidationError if `dryRun` is misspelled, invalid or not supported."""
     # Other misspelled parameters are ignored, but ignoring a misspelled `dryRun` would change data.
     for name, value in _write_parameters().items():
         if not is_like_dry_run(name):
@@ -111,14 +107,12 @@ def is_dry_run() -> bool:
 
 
 def _write_parameters() -> dict[str, object]:
-    """Return the query parameters, or {} if the request does not write. Raises ValidationError."""
     # The names are compared after parsing, because they can be percent-encoded or in brackets.
     is_write = request.method in WRITE_METHODS and not request.routing_exception
     return parameters(request) if is_write else {}
 
 
 def commit_message(request: Request, default: str = "") -> str:
-    """Return the Bifolio-Message header, or `default`. Raises ValidationError if the header is too long."""
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or default
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"The {MESSAGE} header must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -126,7 +120,6 @@ def commit_message(request: Request, default: str = "") -> str:
 
 
 def required_if_match() -> str:
-    """Return the request's `If-Match` header. Raises ValidationError if it is missing."""
     if_match = request.headers.get("If-Match")
     if not if_match:
         raise ValidationError(
@@ -143,7 +136,7 @@ def data_of(body: Any) -> Any:
 
 
 def write_response(result: Result) -> Response:
-    """Return the response to a write or a dry run of one document."""
+    """Return the response to a write or a dry run."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -165,14 +158,12 @@ def files_json(files: Sequence[FileChange]) -> list[dict[str, Any]]:
 
 
 def undo_json(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return `{"undo": …}` for a JSON response, or {} if the write can't be undone."""
     if offer is None:
         return {}
     return {"undo": {"id": offer.id, "expires": from_seconds(offer.expires.timestamp())}}
 
 
 def add_undo_header(response: Response, offer: UndoOffer | None) -> Response:
-    """Add a header with the undo id if the write can be undone."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

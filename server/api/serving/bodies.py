@@ -1,4 +1,4 @@
-"""Receives request bodies, in memory or in files, with limits on size and time."""
+"""Receipt of request bodies, in memory or in files."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -32,7 +32,7 @@ class Exchange(Protocol):
 
 
 class Receiver:
-    """Receiver of a process's request bodies. `folder` is called to create the folder for large bodies."""
+    """Receiver of a process's request bodies."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self.folder = folder
@@ -40,10 +40,9 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, max_bytes: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked). Stop after `max_bytes` bytes.
+        """Receive a body of `length` bytes (None if chunked), up to `max_bytes`.
 
-        Raises BusyError if all bodies together exceed a limit. Can also raise ClientGone, BadRequestError,
-        RequestTimeoutError or StorageError.
+        Raises BusyError, ClientGone, BadRequestError, RequestTimeoutError or StorageError.
         """
         body = Body(self)
         if length is not None and length > max_bytes:
@@ -60,7 +59,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, is_small: bool) -> None:
-        """Reserve space for a part of a body. Raises BusyError if too little is left."""
+        """Reserve space for a part of a body. Raises BusyError."""
         if self._room - size < (-SMALL_RESERVE_BYTES if is_small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -70,7 +69,7 @@ class Receiver:
 
 
 class Body:
-    """Request body in memory or in a file. Closing the body releases its reserved space."""
+    """Request body in memory or in a file. Closing it releases its space."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -79,7 +78,7 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append bytes. Raises BusyError if the space is used up, and OSError if writing to disk fails."""
+        """Append bytes. Raises BusyError if no space is left, and OSError."""
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, is_small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
@@ -110,10 +109,6 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, max_bytes: int) -> ApiError | None:
-    """Receive a body, stopping once it exceeds `max_bytes` bytes.
-
-    Return an error if the body can't be stored or takes too long, otherwise None.
-    """
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):

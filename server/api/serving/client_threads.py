@@ -15,7 +15,7 @@ _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """Thread pool with a queue for each client. One client can use at most `threads - reserved` threads."""
+    """Thread pool in which each client has a queue, and at most `threads - reserved` threads."""
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
@@ -25,7 +25,7 @@ class ClientThreads:
         self._working: Counter[str] = Counter()  # number of threads that each client occupies
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a call for a client. Raises QueueError if the client's queue is full."""
+        """Queue a call. Raises QueueError if the client's queue is full."""
         future: Future[Any] = Future()
         with self._lock:
             queue = self._queues.setdefault(client, deque())
@@ -39,7 +39,7 @@ class ClientThreads:
         self._pool.shutdown()
 
     def _start_queued(self) -> None:
-        """Start queued calls on idle threads. The caller must hold the lock."""
+        """Start queued calls. The caller must hold the lock."""
         while self._free and (client := self._next()) is not None:
             queue = self._queues[client]
             future, work = queue.popleft()

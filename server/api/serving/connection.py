@@ -1,6 +1,6 @@
-"""HTTP/1.1 on a single connection. Requests are parsed with httptools (llhttp).
+"""HTTP/1.1 on a single connection.
 
-Pipelined requests are queued. Each one waits until the client has read most of the previous response.
+A pipelined request waits until the client has read most of the previous response.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _BODILESS_STATUSES = (204, 304)
 
 
 class Server(Protocol):
-    """The server that owns a connection. `heads` caches the WSGI environs of requests without a body."""
+    """The server of a connection. `heads` caches environs of requests without a body."""
 
     # A request that is cached takes 40 µs instead of 50.
     heads: dict[bytes, Environ]
@@ -131,7 +131,6 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Record that the client has stopped sending. Return True if a response must still be sent."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
@@ -148,7 +147,6 @@ class Connection(asyncio.BufferedProtocol):
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Record that the client is reading again, and schedule the next request."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
@@ -207,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unacknowledged_bytes(self) -> int:
-        """Return the number of sent or queued bytes that the client has not acknowledged."""
+        """Return the number of bytes that the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unacknowledged_bytes_of(
             self._transport.get_extra_info("socket")
         )
@@ -217,13 +215,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     async def drain(self) -> bool:
-        """Wait until the write buffer has room. Returns False if the client has disconnected."""
+        """Wait for room in the write buffer. Return False if the client has disconnected."""
         if self._drained is not None:
             await self._drained
         return self.is_open and not self._transport.is_closing()
 
     def update_reading(self) -> None:
-        """Pause reading if too many bytes are waiting to be handled, otherwise resume reading."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -248,13 +245,12 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def idle_since(self) -> float | None:
-        """Return when the connection began waiting for the client, or None if it is not waiting."""
         has_request = self._turn is not None or bool(self._waiting)
         is_waiting = self._receiving is not None or not has_request
         return self._since if is_waiting and not self._lingers else None
 
     def close_after_sending(self) -> None:
-        """Close the connection after sending all queued bytes, even in the middle of a request."""
+        """Close the connection after sending all queued bytes, even within a request."""
         self._transport.close()
 
     def abort(self) -> None:
@@ -263,7 +259,6 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def close_if_stalled(self, now: float) -> None:
-        """Close the connection if the client has neither sent nor read anything for too long."""
         if self._transport.get_write_buffer_size():
             if (unacknowledged := self.unacknowledged_bytes) != self._unacknowledged_bytes:
                 self._unacknowledged_bytes, self._stalled_since = unacknowledged, now
@@ -310,7 +305,6 @@ class Connection(asyncio.BufferedProtocol):
         return exchange
 
     def _cache_head(self, data: bytes) -> None:
-        """Cache the environ if `data` is exactly one complete request without a body."""
         if len(self._parsed) != 1 or len(data) > MAX_CACHED_HEAD_BYTES:
             return
         (environ,) = self._parsed
@@ -327,10 +321,7 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def _advance(self) -> None:
-        """Handle the next request once the client has read most of the previous response.
-
-        Further requests are postponed, so that they don't delay other clients.
-        """
+        """Handle the next request once the client has read most of the previous response."""
         if self._advancing or self._is_postponed:
             return
         self._advancing = True
@@ -380,7 +371,6 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _reject(self, status: int) -> None:
-        """Reject invalid bytes with an HTTP status, once the responses to earlier requests have been sent."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -414,7 +404,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """A request whose head has been received, and the response to it."""
+    """A request whose head has been received, and its response."""
 
     # Defaults that rarely change. Setting them in `__init__` would take 0.5 µs for each request.
     has_client_left = False  # whether the client has disconnected
@@ -460,7 +450,7 @@ class Exchange:
         self._wake()
 
     async def read(self) -> bytes:
-        """Return the next part of the body, or b"" at its end. Raises BadRequestError or ClientGone."""
+        """Return the body's next part, or b"" at its end. Raises BadRequestError or ClientGone."""
         continues = self._expects_continue and not self._received
         self._is_read = True
         if continues:
@@ -483,7 +473,6 @@ class Exchange:
 
     @property
     def _expects_continue(self) -> bool:
-        """Return whether the client is waiting for `100 Continue` before it sends the body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
@@ -500,7 +489,7 @@ class Exchange:
     # --- the response --------------------------------------------------------------------------------
 
     def respond(self, status: int, headers: Sequence[Header], body: bytes) -> None:
-        """Send a complete response. Raises ValueError if a header contains a line break."""
+        """Send a response. Raises ValueError if a header contains a line break."""
         head = encode_head(self._version, status, tuple(headers))
         more = b""
         sends_body = status not in _BODILESS_STATUSES and self.environ["REQUEST_METHOD"] != "HEAD"
@@ -510,7 +499,6 @@ class Exchange:
         self._finish()
 
     def send_head(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response whose body follows in parts."""
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
             self._chunked = self._version == "1.1"
@@ -530,11 +518,10 @@ class Exchange:
         self._finish()
 
     def abort(self) -> None:
-        """Close the connection, so the client can tell that the response is incomplete."""
+        """Close the connection, so the client notices that the response is incomplete."""
         self.connection.abort()
 
     def _complete_head(self, head: EncodedHead, more: bytes) -> bytes:
-        """Return the complete response head, and decide whether to close the connection afterwards."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.is_shutting_down or self._should_close_early()
         if self._closes != (self._version == "1.0"):
@@ -543,7 +530,6 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _should_close_early(self) -> bool:
-        """Return whether to close the connection rather than receive the rest of the request body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

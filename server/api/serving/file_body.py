@@ -10,7 +10,7 @@ _READ_CACHED: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
 class FileBody:
-    """A body that is read from a file's current position, for `wsgi.file_wrapper` (PEP 3333)."""
+    """A body read from a file's current position, for `wsgi.file_wrapper` (PEP 3333)."""
 
     def __init__(self, file: IO[bytes], suggested_block_bytes: int = 0) -> None:
         self._file = file  # werkzeug suggests 8 kB, which would need 16 times as many calls.
@@ -20,7 +20,7 @@ class FileBody:
             yield block
 
     def read_cached(self) -> bytes:
-        """Return the next part if the operating system has it in memory, otherwise b""."""
+        """Return the next part if it is in memory, otherwise b""."""
         if _READ_CACHED is None:
             return b""
         buffer, start = bytearray(PART_BYTES), self._file.tell()

@@ -1,6 +1,6 @@
-"""Generations of workers. The workers in a generation are forked from one process to share its memory.
+"""Generations of workers. A generation is forked from one process, so its workers share memory.
 
-If a change affects all documents of a large site, a new process loads the site and forks the next generation.
+After a change to all documents of a large site, a new process loads the site and forks the next generation.
 """
 
 import logging
@@ -34,10 +34,10 @@ SHUT_DOWN = b"r"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of workers, with pipes to and from the launcher, the process that starts generations.
+    """A generation of workers, with pipes to the launcher.
 
-    If the launcher writes a byte to `control_pipe`, the generation finishes its open requests and exits. If
-    it closes the pipe, the generation exits at once. `status_pipe` carries messages to the launcher.
+    On a byte in `control_pipe`, the generation finishes its requests and exits. If the pipe is closed, it
+    exits at once.
     """
 
     number: int
@@ -45,11 +45,11 @@ class Generation:
     status_pipe: int
 
     def report_ready(self) -> None:
-        """Report that a worker is ready, so that the launcher shuts down the previous generation."""
+        """Report a ready worker, so the launcher ends the previous generation."""
         self._send(_READY)
 
     def request_reload(self) -> None:
-        """Request a new generation, unless one is already starting."""
+        """Request a new generation, unless one is starting."""
         self._send(_RELOAD)
 
     def _send(self, what: bytes) -> None:
@@ -66,12 +66,11 @@ class _Process:
 
 
 class Generations:
-    """Launcher: runs `serve` in a process for each generation, until a signal stops all of them.
+    """Launcher of generations, which stops on a signal.
 
-    - `on_exit` is called when a replaced generation has exited
-    - `takeovers` lets another server take over the port
-    - `renew` renews the lease on the site's folder, and returns the seconds until the next renewal, or None
-      if no renewal is needed
+    - `serve` runs in a process for each generation.
+    - `on_exit` is called when a replaced generation has exited.
+    - `renew` renews the lease on the site's folder, and returns the seconds until the next time.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Generations:
         self._failures = 0
 
     def run(self) -> int:
-        """Run until a signal or a takeover. Return the exit status: 0 unless the first generation failed."""
+        """Run until a signal or a takeover. Return the exit status."""
         with catch_signals(lambda: (self._read, *self._takeovers.descriptors)) as arrived:
             while True:
                 wait = min((s for s in (self._fork_if_due(), self._renew()) if s is not None), default=None)
@@ -110,10 +109,7 @@ class Generations:
                     return 0
 
     def _fork_if_due(self) -> float | None:
-        """Fork the next generation if it is due.
-
-        Return the seconds until it is due, or None if there is no need to wait for that.
-        """
+        """Fork the next generation if due. Return the seconds until then, or None."""
         if not self._is_requested or self._next is not None or self._is_taken_over:
             return None
         left = self._due - time.monotonic()
@@ -205,7 +201,7 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap exited processes. Return None or, if the first generation failed to start, its exit status."""
+        """Reap processes. Return the exit status if the first generation failed."""
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:
@@ -240,7 +236,6 @@ class Generations:
         return [*self._replaced, *(p for p in (self._current, self._next) if p is not None)]
 
     def _stop_all(self, wait_for_signals: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations, and SIGKILL after a timeout. Return the exit status."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:

@@ -1,4 +1,4 @@
-"""Conversion of HTTP/1.1 request heads to WSGI environs, and of response heads to bytes."""
+"""Conversion of request heads to WSGI environs, and response heads to bytes."""
 
 import re
 import sys
@@ -56,7 +56,6 @@ _ENVIRON: Environ = {
 
 
 def environ_of_connection(client: Sequence[object], server: Sequence[object]) -> Environ:
-    """Return the WSGI environ keys that are the same for all requests on a connection."""
     return {
         **_ENVIRON,
         "REMOTE_ADDR": str(client[0]),
@@ -90,10 +89,9 @@ def bracketed(host: str) -> str:
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return the WSGI environ of a request, or None if the target is invalid.
+    """Return a request's environ, or None for an invalid target.
 
-    If the headers are invalid, the error is stored under the key REFUSED. The keys that
-    `environ_of_connection` returns are not included.
+    If the headers are invalid, the key REFUSED contains the error.
     """
     found = _split_target(target)
     if found is None:
@@ -126,7 +124,7 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """Status line and headers of a response, encoded as bytes."""
+    """Status line and headers of a response, as bytes."""
 
     lines: bytes
     has_length: bool
@@ -145,7 +143,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Percent-encode non-ASCII bytes in a request's target, because some clients send raw UTF-8."""
+    """Percent-encode a target's non-ASCII bytes, because some clients send raw UTF-8."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -163,7 +161,6 @@ def has_body(environ: Mapping[str, object]) -> bool:
 
 
 def _split_target(target: bytes) -> tuple[str, bytes, bytes] | None:
-    """Split a request's target into host, path and query. Return None if the target is invalid."""
     if not _TARGET.fullmatch(target):
         return None
     authority, rest = b"", _ESCAPED.sub(_percent_encode, target.partition(b"#")[0])
@@ -207,7 +204,7 @@ def _key(header: bytes) -> str:
 
 
 def end_of_heads(data: bytes, count: int) -> int:
-    """Return the index after the first `count` request heads, or the data's length if there are fewer."""
+    """Return the index after `count` request heads, or the data's length."""
     if data.count(_HEAD_END) <= count:
         return len(data)
     at = 0

@@ -1,7 +1,4 @@
-"""Worker heartbeats: counters in shared memory that the workers increment regularly.
-
-The supervisor reads the counters to detect workers that hang or are suspended.
-"""
+"""Heartbeat counters in shared memory, by which the supervisor detects workers that hang."""
 
 import mmap
 import struct
@@ -16,7 +13,7 @@ _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """Heartbeat counters for all workers, which are numbered from 1. Must be created before forking."""
+    """Counters of all workers, numbered from 1. Must be created before forking."""
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)
@@ -39,7 +36,7 @@ class Heartbeats:
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. If this call is late, give every worker its full timeout again."""
+        """Read all counters. A late call restarts every worker's timeout."""
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)

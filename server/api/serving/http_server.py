@@ -1,4 +1,4 @@
-"""A process's HTTP server: an event loop that handles all connections and calls a WSGI app.
+"""A process's HTTP server: an event loop that calls a WSGI app.
 
 Short reads run on the event loop, long reads on two threads, and blocking requests in thread pools.
 """
@@ -58,7 +58,7 @@ MAX_JOINED_BYTES = 1024 * 1024
 
 
 class Connections:
-    """A process's open connections, keyed by the client's address and port."""
+    """A process's open connections, by the client's address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
@@ -76,7 +76,7 @@ class Connections:
         return len(self._open)
 
     def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of bytes that each connected client has not acknowledged. Thread-safe."""
+        """Return each client's number of unacknowledged bytes. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
@@ -86,10 +86,7 @@ class Connections:
         return found
 
     def close_idle(self) -> None:
-        """Close the longest-idle connections of the client with the most connections.
-
-        A client is an IPv4 address or an IPv6 /64 network.
-        """
+        """Close the longest-idle connections of the client with the most connections."""
         clients = {address: network_of(address) for address in {one.address for one in self}}
         by_client: dict[str, list[Connection]] = {}
         for one in self:
@@ -115,7 +112,7 @@ class _Response(NamedTuple):
 
 
 class _PoolReasons(NamedTuple):
-    """The reasons why a request can't be answered on the event loop."""
+    """Reasons why a request can't run on the event loop."""
 
     # Not the exception itself, because its traceback would keep in memory everything that was rendered.
     is_costly: bool
@@ -124,10 +121,7 @@ class _PoolReasons(NamedTuple):
 
 
 class HttpServer:
-    """HTTP server for a WSGI app. Multiple processes can share the listening socket.
-
-    `folder` is called to create the folder for large bodies.
-    """
+    """HTTP server for a WSGI app. Processes can share its listening socket."""
 
     def __init__(
         self,
@@ -158,13 +152,13 @@ class HttpServer:
         self._turns = PipelineTurns()
 
     def run(self) -> None:
-        """Serve requests until SIGTERM, then end event streams and finish requests that have arrived."""
+        """Serve until SIGTERM, then end event streams and finish other requests."""
         # `Connection.get_buffer` relies on the order in which this event loop makes its calls.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def shut_down(self) -> None:
-        """Stop accepting connections, and shut the server down after SHUTDOWN_GRACE_S seconds."""
+        """Stop accepting connections, and shut down after SHUTDOWN_GRACE_S seconds."""
         self.is_shutting_down = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
         time.sleep(SHUTDOWN_GRACE_S)
@@ -216,7 +210,6 @@ class HttpServer:
         self._turns.add(connection)
 
     def handle(self, exchange: Exchange) -> None:
-        """Handle a request on the event loop, or pass it to a thread."""
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
@@ -261,7 +254,6 @@ class HttpServer:
             exchange.abort()
 
     async def _answer_on_thread(self, exchange: Exchange) -> None:
-        """Handle a read on a separate thread, because it would take too long on the event loop."""
         environ = exchange.environ
         response = await self._run_in(self._computing, environ, self._answer_or_postpone, environ)
         if isinstance(response, _PoolReasons):
@@ -270,7 +262,6 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _answer_in_pool(self, exchange: Exchange, reasons: _PoolReasons) -> None:
-        """Handle a read in a thread pool, because it might block."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if reasons.is_costly:
@@ -331,7 +322,7 @@ class HttpServer:
             return _PoolReasons(error.costly, error.accounts, error.long)
 
     def _answer(self, environ: Environ) -> _Response | None:
-        """Return the app's response, or None if the client has disconnected. Raises NeedsThreadPool."""
+        """Return the app's response, or None if the client has left. Raises NeedsThreadPool."""
         told = self._observer.response_headers(environ)
         response: _Response | None
         try:
@@ -394,7 +385,7 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def max_connections() -> int:
-    """Raise the limit on open files if possible, and return how many connections it allows."""
+    """Raise the limit on open files, and return how many connections it allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -1,7 +1,7 @@
-"""The leader: the worker that runs the server's background jobs.
+"""The leader: the worker that runs background jobs.
 
 To add a job, write a class in the package it belongs to, add its intervals to `server.jobs.job`, and yield it
-in `jobs_of`.
+in `background_jobs`.
 """
 
 import threading
@@ -25,7 +25,7 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """Thread that waits until the server has no leader, and then runs the background jobs."""
+    """Thread that runs the background jobs once there is no other leader."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
@@ -36,7 +36,7 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the background jobs. Waits for up to 5 seconds."""
+        """Stop the jobs. Waits for up to 5 seconds."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -57,7 +57,7 @@ def background_jobs(
     report: Report,
     tell_search: Callable[[str], None],
 ) -> Iterator[Job]:
-    """Yield a site's background jobs. `tell_search` receives messages about the search index."""
+    """Yield a site's jobs. `tell_search` receives messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -77,7 +77,6 @@ def background_jobs(
 
 
 def _network_jobs(opened: OpenSite, monitored: MonitoredParts) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers. Each job waits until the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

@@ -1,4 +1,4 @@
-"""Fair scheduling of pipelined requests, which clients send without waiting for responses."""
+"""Fair scheduling of pipelined requests."""
 
 import asyncio
 from collections import deque
@@ -12,15 +12,11 @@ class Pipelined(Protocol):
 
     address: str  # the client's IP address
 
-    def advance(self) -> None:
-        """Handle the next request, if any."""
+    def advance(self) -> None: ...
 
 
 class PipelineTurns:
-    """Queue of pipelined requests for each client (IPv4 address or IPv6 /64).
-
-    Each pass of the event loop handles one request per client, so no client delays the others.
-    """
+    """Queue of pipelined requests. Each pass of the event loop handles one per client."""
 
     def __init__(self) -> None:
         self._clients: dict[str, deque[Pipelined]] = {}

@@ -1,7 +1,6 @@
-"""Sends large response bodies in parts, as fast as clients read them.
+"""Sending of large bodies, which are kept in memory up to a limit, then in files.
 
-Bodies are kept in memory up to a limit, and beyond that in files. If the files also reach a limit, a
-connection of the client with the most bytes in files is closed.
+If the files reach a limit, the client with the most bytes in files is disconnected.
 """
 
 import asyncio
@@ -33,7 +32,7 @@ _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
 class LargeBodies:
-    """Large response bodies that a process is sending. `folder` is called to create the folder for files."""
+    """Large response bodies that a process is sending."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
@@ -46,7 +45,7 @@ class LargeBodies:
         self._is_releasing = False  # whether `_release` is scheduled
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response with a large body, or status 503 if there is no room."""
+        """Send a response, or status 503 if there is no room."""
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]
@@ -71,10 +70,7 @@ class LargeBodies:
             self._release_later(size)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Make room for `size` bytes in files, by disconnecting clients that use more than `client` would.
-
-        Return whether there is enough room now.
-        """
+        """Disconnect clients that use more space than `client`. Return whether that is enough."""
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
             if sum(totals.values()) + size <= MAX_FILE_BYTES:
@@ -145,11 +141,7 @@ def _store(body: bytes, folder: Callable[[], Path]) -> IO[bytes]:
 
 
 async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body of `length` bytes as fast as the client reads it, then close the body.
-
-    File chunks that are already in memory are read on the event loop. This takes 16 µs per chunk; handing
-    each chunk over from another thread would take longer.
-    """
+    """Send a body as fast as the client reads it, then close the body."""
     left, parts = length, _parts(body)
     try:
         while left > 0:

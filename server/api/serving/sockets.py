@@ -1,4 +1,4 @@
-"""Accepts connections from a shared socket, and counts bytes that clients have not acknowledged."""
+"""Acceptance of connections, and their unacknowledged bytes."""
 
 import asyncio
 import socket
@@ -15,14 +15,14 @@ _BACKOFF_S = 0.2  # Pause after file descriptors or memory have run out.
 
 
 def unacknowledged_bytes_of(connection: Any) -> int:
-    """Return how many sent bytes the client has not acknowledged. Raises OSError if the socket is closed."""
+    """Return the number of unacknowledged bytes. Raises OSError."""
     if sys.platform == "darwin":
         return int(connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))
     return int(_INT.unpack(ioctl(connection.fileno(), _SIOCOUTQ, bytes(_INT.size)))[0])
 
 
 class Acceptor:
-    """Accepts one connection at a time from a socket that multiple processes share."""
+    """Acceptor of connections, one at a time, from a shared socket."""
 
     def __init__(
         self,

@@ -1,8 +1,4 @@
-"""Supervisor that forks a server's workers, and replaces any that exit or hang.
-
-If a worker repeatedly exits soon after starting, the pauses before replacements get longer. If the supervisor
-exits, its workers exit, too.
-"""
+"""Supervisor that forks workers and replaces them. Workers exit with it."""
 
 import logging
 import math
@@ -33,10 +29,7 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Slot:
-    """Slot for a worker.
-
-    `started_or_due_at` is the time at which the worker started or, if `pid` is 0, at which to start one.
-    """
+    """Slot for a worker, which started or, if `pid` is 0, is due at `started_or_due_at`."""
 
     number: int
     pid: int = 0
@@ -46,10 +39,10 @@ class _Slot:
 
 
 class Supervisor:
-    """Parent process of `count` workers. It runs until it receives a signal.
+    """Parent process of `count` workers.
 
-    When a byte arrives in `control_pipe`, the workers call `on_shutdown`, finish their open requests and
-    exit. When the pipe is closed, the workers receive SIGTERM.
+    On a byte in `control_pipe`, the workers call `on_shutdown`, finish their requests and exit. If the pipe
+    is closed, they receive SIGTERM.
     """
 
     def __init__(
@@ -67,7 +60,7 @@ class Supervisor:
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Run and replace workers until a signal arrives, then let them finish their open requests."""
+        """Run workers until a signal, then let them finish their requests."""
         control_pipe = () if self._control_pipe is None else (self._control_pipe,)
         with catch_signals(lambda: control_pipe) as arrived:
             while not any(number in END_SIGNALS for number in arrived(min(self._fork_due(), INTERVAL_S))):
@@ -100,7 +93,7 @@ class Supervisor:
             self._kill_hung()
 
     def _fork_due(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next fork, or `inf`."""
+        """Fork the workers that are due. Return the seconds until the next, or `inf`."""
         now = time.monotonic()
         missing = [slot for slot in self._slots if not slot.pid]
         for slot in missing:
@@ -200,7 +193,7 @@ def _pause(slot: _Slot) -> int:
 
 
 def describe_exit(status: int) -> str:
-    """Describe how a process ended, given its status from `waitpid`."""
+    """Describe how a process ended, by its status from `waitpid`."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"ended with status {code}"
@@ -217,11 +210,10 @@ def describe_exit(status: int) -> str:
 def catch_signals(
     descriptors: Callable[[], Iterable[int]] = lambda: (),
 ) -> Iterator[Callable[[float | None], bytes]]:
-    """Context manager that catches signals. Yields a function that waits for them.
+    """Yield a function that waits for signals.
 
-    The function takes a timeout in seconds and returns the signal numbers. It also returns when one of the
-    file descriptors from `descriptors` becomes readable. Signals that were already ignored, for example by
-    nohup, stay ignored.
+    It takes a timeout in seconds, and returns the signal numbers, or b"" if only a descriptor is readable.
+    Ignored signals stay ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -259,7 +251,7 @@ def _readable(descriptor: int) -> bool:
 
 
 def _wait_for_shutdown(lifeline: int, on_shutdown: Callable[[], None] | None) -> None:
-    """Shut this worker down when a byte arrives in the pipe, or end it at once when the pipe is closed."""
+    """Shut this worker down on a byte in the pipe, or end it if the pipe is closed."""
     if os.read(lifeline, 1) and on_shutdown:
         on_shutdown()
         closed = select.poll()

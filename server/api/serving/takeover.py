@@ -1,7 +1,6 @@
-"""Takeover of a running server's port by a new server for the same site, without downtime.
+"""Takeover of a running server's port by a new server for the same site.
 
-The old server sends its listening socket through a Unix socket in `.bifolio/`, and shuts down when the new
-server is ready.
+The old server sends its socket through a Unix socket in `.bifolio/`.
 """
 
 import errno
@@ -29,10 +28,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class TakenOverSocket:
-    """A listening socket that a running server has handed over.
-
-    The running server handles requests until `answer` tells it that the new server is ready.
-    """
+    """A listening socket from a running server. That server works until `answer` is called."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
@@ -52,9 +48,9 @@ class TakenOverSocket:
 
 
 def take_over(root: Path, port: int) -> TakenOverSocket | None:
-    """Return the listening socket of a site's running server, or None if no server is running.
+    """Return the running server's listening socket, or None if no server runs.
 
-    Raises SetupError if the running server does not hand over its socket.
+    Raises SetupError if the server does not hand the socket over.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -90,7 +86,7 @@ def take_over(root: Path, port: int) -> TakenOverSocket | None:
 
 
 class TakeoverListener:
-    """Unix socket through which a server hands over its listening socket to a new server."""
+    """Unix socket through which a server hands over its listening socket."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
@@ -104,7 +100,7 @@ class TakeoverListener:
         self._socket_mark: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Accept takeover requests from now on, in place of a previous server for this port."""
+        """Accept takeover requests, in place of the previous server."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         socket_ = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -126,11 +122,11 @@ class TakeoverListener:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors to watch. When one becomes readable, call `handle_requests`."""
+        """Return the file descriptors to watch. Call `handle_requests` when one is readable."""
         return tuple(one.fileno() for one in self._connections())
 
     def handle_requests(self) -> bool:
-        """Handle takeover requests. Does not wait. Return True if a new server has taken over."""
+        """Handle requests without waiting. Return True after a takeover."""
         if self._new_server is not None:
             with suppress(BlockingIOError):
                 if _receive(self._new_server) == _READY:
@@ -175,7 +171,6 @@ class TakeoverListener:
         self._new_server = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the listening socket to another server. Return False if the socket can't be sent."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):
@@ -215,7 +210,7 @@ def delete_stale_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message, or b"" if the other server has ended. Raises BlockingIOError if none has arrived."""
+    """Return a message, or b"" if the other server has ended. Raises BlockingIOError."""
     try:
         return other.recv(1)
     except ConnectionError:

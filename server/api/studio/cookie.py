@@ -1,7 +1,6 @@
-"""The studio's session cookie, with protection against requests from other sites' pages (docs/studio.md).
+"""The studio's session cookie (docs/studio.md).
 
-The cookie is accepted only in requests from the server's own origin that have a `Bifolio-Studio` header
-and no `Authorization` header.
+It counts only in the server's own origin, with a `Bifolio-Studio` and without an `Authorization` header.
 """
 
 from typing import TYPE_CHECKING
@@ -22,10 +21,10 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 
 
 def authenticate_by_cookie(environ: Environ) -> None:
-    """Authenticate a request from the studio by its cookie.
+    """Authenticate a request by its cookie.
 
-    Raises ForbiddenError for requests from other origins, and UnauthorizedError if the owner's session is
-    used on another machine.
+    Raises ForbiddenError for another origin, and UnauthorizedError for the owner's session on another
+    machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
@@ -42,7 +41,7 @@ def authenticate_by_cookie(environ: Environ) -> None:
 
 
 def require_same_origin(environ: Environ) -> None:
-    """Raise ForbiddenError unless a page of the server's own origin sent the request."""
+    """Raise ForbiddenError unless a page of the server sent the request."""
     # Over HTTPS, browsers send `Sec-Fetch-Site`. Otherwise they send `Origin`, at least with writes.
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:

@@ -1,7 +1,6 @@
-"""Handlers for the studio's page at /studio, its files, and its sessions at /studio/-/session.
+"""Handlers for the studio's page, files and sessions.
 
-The page itself contains no data from the site. No content type can be named `-`, so paths below
-`/studio/-/` can be used for files.
+No content type can be named `-`, so `/studio/-/` can contain files.
 """
 
 import re
@@ -68,7 +67,7 @@ OTHER_MACHINE_MESSAGE = "A key can only be used on the machine where the server 
 
 
 def bind(handles: Handlers, site: Site, identities: Identities) -> None:
-    """Register the handlers for the studio's page, its files and its sessions."""
+    """Register the handlers."""
 
     @handles("studioPage", "studioPlace")
     def page(place: str = "") -> Response:
@@ -115,7 +114,6 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
         return session
 
     def current_session() -> str:
-        """Return the value of the request's cookie, or "" if it does not belong to a valid session."""
         value = read_cookie(request.environ)
         try:
             identities.identify(f"{COOKIE_SCHEME} {value}", state_of(request).settings)
@@ -208,7 +206,7 @@ def _inline_script_source() -> str:
 
 
 def imported_modules(entry_module: str) -> list[str]:
-    """Return the JavaScript modules that a module imports statically, directly or indirectly."""
+    """Return the JavaScript modules that a module imports statically, directly or not."""
     found, waiting = set[str](), [entry_module]
     while waiting:
         name = waiting.pop()

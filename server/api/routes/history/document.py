@@ -1,4 +1,4 @@
-"""JSON for a document's history: versions, differences, and the last commit of each attribute (blame)."""
+"""JSON for a document's versions, differences and blame."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,9 +27,9 @@ def version_json(
     viewer: Viewer,
     message: MessageOf,
 ) -> dict[str, Any]:
-    """Return the JSON for a version, in which `attributes` is null if a file can't be read.
+    """Return a version's JSON, with `attributes` null for an unreadable file.
 
-    `values` are the document's values before and after the version's commit.
+    `values` are those before and after the commit.
     """
     commit = version.commit
     unread = any(
@@ -48,13 +48,11 @@ def version_json(
 
 
 def commit_fields(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return the JSON for a commit or, if `commit` is None, for uncommitted changes."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
 def differences_json(found: Mapping[str, Difference]) -> dict[str, Any]:
-    """Return the JSON for changed attributes: old and new values, and a line diff for multi-line strings."""
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
         for name, d in found.items()
@@ -62,7 +60,6 @@ def differences_json(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, history: DocumentHistory) -> Response:
-    """Respond with a document's changes between two commits, or between a commit and the current files."""
     history.select_versions()
     names = {name: history.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -85,7 +82,6 @@ def _diff(histories: Histories, history: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, history: DocumentHistory) -> Response:
-    """Respond with the commits that last changed each attribute and each line of a multi-line string."""
     found, budget = histories.origins(history), history.caller.budget
     commits = {_id_of(v): commit_fields(v.commit, date_of(v, history.store.root)) for v in found.versions}
     data = {name: _blame_json(each, commits, budget) for name, each in found.attributes.items()}
@@ -98,10 +94,7 @@ def _id_of(version: Version) -> str:
 
 
 def _blame_json(blame: Blame, commits_json: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for the commits that last changed an attribute and each of its lines.
-
-    `commits_json` contains the JSON of each commit by id. Raises LimitError.
-    """
+    """Return an attribute's blame. Raises LimitError."""
     said = commits_json[_id_of(blame.version)]
     budget.write(len(dumps(said)))
     if not blame.lines:

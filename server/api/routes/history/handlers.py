@@ -156,7 +156,6 @@ def _page(
 
 
 def _read_restore(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Return the commit, status (or "") and attribute names in a request body. Raises ValidationError."""
     names = [attribute.name for attribute in attributes]
     at = body.get("at") if isinstance(body, dict) else None
     if not isinstance(at, str) or not at:

@@ -1,4 +1,4 @@
-"""The JSON for lists under /history: commits that changed the site, and deleted documents."""
+"""JSON for lists of commits and deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +21,6 @@ MAX_DOCUMENTS = 100  # Maximum for each commit.
 
 
 def read_commit_filter(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the query parameters that filter commits, "" for missing ones. Raises ValidationError."""
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
@@ -30,7 +29,6 @@ def read_commit_filter(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def commit_json(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit and up to MAX_DOCUMENTS of its changed documents."""
     return {
         **commit_fields(commit, from_seconds(commit.authored)),
         "message": message(commit),
@@ -63,9 +61,9 @@ def deleted_json(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents. It contains a document's last title if its viewer may see it.
+    """Return deleted documents, with a title if the document's viewer may see it.
 
-    `viewers` contains one viewer for each document. Raises LimitError.
+    `viewers` has the same order as `documents`. Raises LimitError.
     """
     contents = values_of(store, [versions[0] for _, versions in documents], budget, viewers)
     name = title_of(type_)

@@ -1,4 +1,4 @@
-"""Responses that list, compare or commit uncommitted changes."""
+"""Responses about uncommitted changes."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,7 +27,7 @@ from server.storage.git.repository import operation_in_progress
 
 
 def list_files(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with the uncommitted files, and the names of the attributes changed in each."""
+    """Respond with the uncommitted files and their changed attributes."""
     state, params = caller.state, parameters(request)
     page = read_page_parameters(params, state.settings)
     found = list_uncommitted(site, past, caller, page)
@@ -44,7 +44,7 @@ def list_files(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff_file(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with a file's uncommitted changes by attribute and, for callers with full access, by line."""
+    """Respond with a file's uncommitted changes. Only callers with full access see lines."""
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else differences_json(found.attributes)
@@ -54,7 +54,6 @@ def diff_file(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def commit_listed_files(writes: Writes, past: PastStates, caller: Caller) -> Response:
-    """Commit the files that the request lists, with the caller as the author."""
     past.require_commits()
     message, files = _read_commit_request(read_body(request))
     # The message comes from the body. This call only validates the header.
@@ -64,7 +63,6 @@ def commit_listed_files(writes: Writes, past: PastStates, caller: Caller) -> Res
 
 
 def _read_commit_request(body: Any) -> tuple[str, list[str]]:
-    """Return the commit message and the file paths in a request body. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
@@ -79,7 +77,6 @@ def _read_commit_request(body: Any) -> tuple[str, list[str]]:
 
 
 def _commit_timing(after: timedelta | None) -> str:
-    """Return when the server commits writes: "off", "each" (after each write), or a delay such as "30s"."""
     if after is None:
         return "off"
     return f"{after.total_seconds():g}s" if after else "each"
