@@ -1,4 +1,4 @@
-"""A folder of cached files with a size limit. The least recently used files are evicted first."""
+"""Size-limited folder of cached files."""
 
 import os
 import sys
@@ -13,19 +13,14 @@ _EVICTED_DIVISOR = 10  # When the folder is full, a tenth of it is cleared.
 
 
 class BoundedFolder:
-    """Folder of cached files with a size limit.
-
-    When it is full, the files with the oldest modification times are deleted. Readers update these times.
-    """
+    """Folder of cached files. When it is full, the files with the oldest modification times are deleted."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._added = sys.maxsize  # bytes added since the size was last computed
 
     def note_added(self, size: int, max_bytes: int) -> None:
-        """Count an added file of `size` bytes, and delete old files if the folder is larger than
-        `max_bytes`.
-        """
+        """Count an added file of `size` bytes. If the folder exceeds `max_bytes`, delete old files."""
         # Computing the size of the folder is slow, so it is not done each time a file is added.
         self._added += size
         if self._added < max_bytes // _EVICTED_DIVISOR:

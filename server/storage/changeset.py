@@ -1,4 +1,4 @@
-"""Changesets: file changes that are collected first, then written together."""
+"""File changes that are collected first, then written together."""
 
 import errno
 import os
@@ -14,10 +14,10 @@ from server.storage.read import require_readable_size
 
 
 class Files(Protocol):
-    """Interface to the files that a changeset is based on, in a working tree or a commit."""
+    """Files that a changeset is based on, in a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature, or None if the file is missing. Raises OSError."""
+        """Return a file's signature, or None if it is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature. Raises OSError."""
@@ -30,7 +30,7 @@ class Files(Protocol):
 
 
 class WorkingTree:
-    """The files on disk in a site's folder."""
+    """Files on disk in a site's folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -56,7 +56,7 @@ class WorkingTree:
 class Changeset:
     """File changes to be written together.
 
-    Writing fails if any file that the changeset changes or relies on was modified after it was read.
+    Writing fails if a file that they change or rely on was modified after it was read.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -97,16 +97,15 @@ class Changeset:
         return set(self._files.list_files(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature at its first access, or None if the file did not exist then."""
+        """Return a file's signature at its first access, or None if it did not exist then."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the write fail if this file is modified before it. The changeset must not change the file."""
+        """Make the write fail if this file, which the changeset must not change, is modified before it."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` for each file passed to `rely_on`. It only checks that the file is unmodified."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -116,7 +115,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Replace a file's content with that of `source`, which must exist until the changeset is written."""
+        """Replace a file's content with that of `source`, which must exist until the write."""
         self._signature(path)
         self._sources[path] = source
 
@@ -136,7 +135,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes of an earlier changeset, with the file signatures that they expect."""
+        """Add an earlier changeset's writes, with the file signatures that they expect."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -161,9 +160,8 @@ class Changeset:
         return set(self._signatures)
 
     def require_writable(self) -> None:
-        """Raise PayloadTooLargeError if a new text is too large.
-
-        Raises ConflictError if a parent of a new file is a file rather than a folder.
+        """Raise PayloadTooLargeError for a text that is too large, and ConflictError if a new file's parent
+        is a file.
         """
         for path, text in self.texts():
             require_readable_size(path, text)
@@ -172,7 +170,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return a `Write` for each file to write or delete. Unchanged files are omitted."""
+        """Return the files to write or delete. Unchanged files are omitted."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

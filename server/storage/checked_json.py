@@ -1,4 +1,4 @@
-"""JSON cache files with a checksum that detects damage."""
+"""JSON cache files with a checksum."""
 
 import hashlib
 import json

@@ -1,7 +1,4 @@
-"""Atomic replacement of files that other programs may be editing.
-
-A replacement that would lose an edit is rolled back.
-"""
+"""Atomic replacement of files that other programs may be editing, undone if it would lose an edit."""
 
 import errno
 import os
@@ -25,10 +22,10 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A new file in the journal folder, which is about to replace the file at `target`.
+    """New file that is about to replace the file at `target`.
 
-    - `journal_path`: the path of the new file before the replacement, and of the old file after it.
-    - `before`, `after`: the marks of the old and the new file. None if there is no such file.
+    `journal_path` is the new file before the replacement, and the old file after it. `before` and `after` are
+    None if there is no old or new file.
     """
 
     write: Write
@@ -38,17 +35,14 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if the file at `target` has changed, and OSError if it is read-only."""
+        """Raise ConflictError if `target` has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
         return self.after is not None and is_unchanged(self.journal_path, self.after, self.write.data)
 
     def is_applied(self) -> bool:
-        """Return True if the file at `target` is already the new one, or was deleted as intended.
-
-        The new file is still recognized after a program has touched it without changing its content.
-        """
+        """Return True if `target` is already the new file, or was deleted as intended."""
         mark = link_mark(self.target)
         if mark == self.after or mark is None or self.after is None:
             return mark == self.after
@@ -67,10 +61,9 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A file that has been replaced.
+    """A completed replacement. `old_file` is None if it is not kept open for a rollback.
 
-    - `old_file`: the old file, or None if it is not kept open for a rollback.
-    - `has_original`: whether the file at `step.journal_path` is the old file itself, not a link or copy.
+    `has_original` is True if `step.journal_path` is the old file itself, not a link or copy.
     """
 
     step: StagedFile
@@ -79,17 +72,13 @@ class Replacement:
 
     @property
     def has_concurrent_edit(self) -> bool:
-        """True if another program edited the old file just before it was replaced."""
+        """True if another program edited the old file just before the replacement."""
         expected = (self.step.before, self.step.after, None)
         return self.has_original and link_mark(self.step.journal_path) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Replace the target of `step` with the staged file, and append the result to `done`.
-
-    Raises ConflictError if another program has edited the target. The old file stays open until `open_files`
-    is closed.
-    """
+    """Replace the target of `step`, and append the result to `done`. Raises ConflictError if it was edited."""
     step.check()  # Check first, because opening the folder fails if the folder was deleted.
     with open_folder(step.target.parent) as folder:
         old_file = open_reader(step.target, open_files) if step.before else None
@@ -119,7 +108,6 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def require_unedited(replacement: Replacement) -> None:
-    """Raise ConflictError if another program edited the old file while it was being replaced."""
     step = replacement.step
     if not (replacement.has_original and step.before and os.path.lexists(step.journal_path)):
         return
@@ -128,7 +116,7 @@ def require_unedited(replacement: Replacement) -> None:
 
 
 def _apply_step(step: StagedFile, folder: int) -> bool:
-    """Replace, create or delete the target. `folder` is the descriptor of the target's open folder.
+    """Replace, create or delete the target in the open folder `folder` (a descriptor).
 
     Return True if `step.journal_path` is now the old file itself, not a copy.
     """
@@ -143,7 +131,7 @@ def _apply_step(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def errors_naming(*target: Path) -> Iterator[None]:
-    """Context manager that makes an OSError name the target file instead of a temporary file."""
+    """Make an OSError name the target instead of a temporary file."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers handle these exceptions, so they are not changed.
@@ -157,7 +145,7 @@ def errors_naming(*target: Path) -> Iterator[None]:
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old file, unless another program has edited the new file.
 
-    If both files were edited, the old file is moved to .bifolio/unsaved/.
+    If both were edited, the old file is moved to .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
     if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
@@ -190,9 +178,9 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark (mtime, size and inode) of the file at `target`, or None if the file does not exist.
+    """Return the current mark of `target`, or None if it does not exist.
 
-    Raises ConflictError if the file has changed since it was read for `write`.
+    Raises ConflictError if it has changed since it was read for `write`.
     """
     try:
         itself = os.lstat(target)
@@ -214,10 +202,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's permission bits. If `follow` is False, return those of a symbolic link itself.
-
-    Raises OSError, and ConflictError if the file was removed.
-    """
+    """Return a file's mode. Raises OSError, and ConflictError if the file was removed."""
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:

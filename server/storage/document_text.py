@@ -1,4 +1,4 @@
-"""Text of document files: creates new text, or changes values in existing text and preserves the rest."""
+"""Text of document files: new text, or existing text with changed values."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,10 +24,9 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], front_matter_format: str = "yaml") -> str:
-    """Return the text of a new document file with the attribute values in `trees`.
+    """Return the text of a new document file. `body` names the attribute stored below the front matter.
 
-    `body` is the name of the attribute stored below the front matter. Raises ConflictError if the file format
-    can't represent a value.
+    Raises ConflictError if the file format can't represent a value.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -73,10 +72,9 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text with the attribute values in `changes`. The value REMOVE removes an attribute.
+    """Return a file's text after `changes` to its attributes. The value REMOVE removes an attribute.
 
-    `body` is the name of the attribute stored below the front matter. Raises ConflictError if the change
-    would also affect other values.
+    Raises ConflictError if other values would change too.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -94,10 +92,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return a file's text with only the last occurrence of each key in `keys`.
-
-    Raises ConflictError if this would change other values.
-    """
+    """Keep only the last occurrence of each key in `keys`. Raises ConflictError if other values would change."""
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
         parts = frontmatter.split_front_matter(text)
@@ -179,10 +174,7 @@ def _must_be_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the new text below the front matter.
-
-    Updates `changes`, which afterwards contains only changes to the front matter.
-    """
+    """Return the new text below the front matter, and leave in `changes` only those to the front matter."""
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):
         changes[body] = None

@@ -1,4 +1,4 @@
-"""Crash-safe file operations: after a crash, each file has either its old or its new content."""
+"""Crash-safe file operations: after a crash, a file has its old or its new content."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Create a hard link or copy of `source` at `temporary`, and return `temporary`."""
+    """Create a hard link or copy of `source` at `temporary`."""
     back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
@@ -24,7 +24,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write `data` to a new file, and return its path. If writing fails, the incomplete file is deleted."""
+    """Write `data` to a new file. Deletes the file if this fails."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -40,7 +40,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def default_mode(path: Path) -> int:
-    """Return the permission bits that new files get, determined by briefly creating a file at `path`."""
+    """Return the permission bits of new files, by briefly creating a file at `path`."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -51,10 +51,7 @@ def default_mode(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically, without syncing it to disk.
-
-    Raises OSError. In that case, the file is unchanged.
-    """
+    """Replace a file atomically, without syncing it to disk. After an OSError, the file is unchanged."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -66,7 +63,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def create_private_file(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read, unless a file already exists at `path`."""
+    """Create a file that only its owner can read, unless `path` exists."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -102,7 +99,6 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Back up a file or symbolic link as a hard link if possible, otherwise as a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -110,7 +106,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file into the open folder with the descriptor `folder`, across file systems if necessary."""
+    """Move a file into the open folder `folder` (a descriptor), across file systems if necessary."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -122,7 +118,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file atomically into the open folder with the descriptor `folder`."""
+    """Copy an open file atomically into the open folder `folder` (a descriptor)."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -139,10 +135,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder and its missing parents, and sync them to disk.
-
-    Return the new folders, outermost first.
-    """
+    """Create a folder and its missing parents, synced to disk. Return the new folders, outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)

@@ -1,4 +1,4 @@
-"""The result of reading one file: a document, or the problems that prevent it from being served."""
+"""Result of reading one file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,10 @@ from server.storage.images.variants import Placeholder
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: its document, if the file is valid, and all problems found.
+    """Result of reading one file: its document, if it is valid, and its problems.
 
-    - `path`: the file's path. For media in a bucket, it is the path of the description file.
-    - `derived`: createdAt and updatedAt, if the file does not set them.
-    - `beside`: the signature of a media file's description file.
-    - `document_id`: the `documentId` in a file with an error, if it could be read.
+    For media in a bucket, `path` is the description file; for other media, `beside` is that file's signature.
+    `derived` is createdAt and updatedAt if the file does not set them.
     """
 
     path: str
@@ -32,15 +30,11 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """True if the file contains no valid document."""
         return self.document is None and self.error is not None
 
     @property
     def error(self) -> Problem | None:
-        """The first error in the file, or None.
-
-        A file with an error is not served, but the last valid version of its document may be.
-        """
+        """The file's first error. The server may serve its document's last valid version instead."""
         return next((problem for problem in self.problems if problem.severity == "error"), None)
 
 

@@ -1,4 +1,4 @@
-"""System calls that replace a file but keep the old file, so that late edits to it can be detected."""
+"""System calls that replace a file but keep the old one, to detect late edits to it."""
 
 import ctypes
 import errno
@@ -26,8 +26,8 @@ _AT_FDCWD = -100
 def exchange(journal_file: Path, target: Path, folder: int) -> bool:
     """Swap two files. `folder` is the descriptor of the open folder that contains `target`.
 
-    Return False if the swap was not atomic. In that case, `journal_file` can be a copy of the old file.
-    Raises OSError.
+    Return False if the swap was not atomic: `journal_file` can then be a copy of the old file. Raises
+    OSError.
     """
     # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
     # creation.
@@ -42,10 +42,7 @@ def exchange(journal_file: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(staged_file: Path, target: Path, folder: int) -> None:
-    """Move `staged_file` to `target`. Raises FileExistsError if `target` exists.
-
-    `folder` is the descriptor of the open folder that contains `target`.
-    """
+    """Move `staged_file` into the open folder `folder` (a descriptor). Raises FileExistsError."""
     if _rename((str(staged_file), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
@@ -58,10 +55,7 @@ def put_new(staged_file: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, destination: Path) -> bool:
-    """Move the file `target` to `destination`. `folder` is the descriptor of its open folder.
-
-    Return False if the file had to be copied, because `destination` is on another file system.
-    """
+    """Move `target` out of the open folder `folder`. Return False if it had to be copied."""
     try:
         os.rename(target.name, destination, src_dir_fd=folder)
     except OSError as error:
@@ -74,7 +68,7 @@ def move_aside(target: Path, folder: int, destination: Path) -> bool:
 
 
 class Reader:
-    """A file opened for reading. On Linux, a kernel lease detects programs that open it for writing."""
+    """File open for reading. On Linux, a kernel lease detects programs that open it for writing."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file
@@ -92,7 +86,7 @@ class Reader:
         return data is None or self.read() == data
 
     def acquire_lease(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Acquire a lease on the file, if the system supports leases.
+        """Acquire a lease, if the system supports leases.
 
         Return False if another program still has the file open for writing after `wait_s` seconds.
         """
@@ -106,7 +100,7 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """True if another program has tried to open the file for writing since the lease was acquired."""
+        """True if another program has opened the file for writing since the lease was acquired."""
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
     def release(self) -> None:
@@ -116,7 +110,7 @@ class Reader:
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _request_lease(self) -> int:
-        """Request a lease. Return 0, or the errno value if it fails."""
+        """Request a lease. Return 0 or an errno value."""
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
         try:
@@ -130,10 +124,7 @@ class Reader:
 
 
 def open_reader(path: Path, stack: ExitStack) -> Reader | None:
-    """Open a file for reading until `stack` is closed.
-
-    Return None if it is not a regular file or can't be read.
-    """
+    """Open a file until `stack` is closed. Return None if it is not a regular file or can't be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -143,10 +134,7 @@ def open_reader(path: Path, stack: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Return True if a file still has the mark `before` and the content `data`, and nobody is writing to it.
-
-    If `data` is None, the content is not compared.
-    """
+    """Return True if nobody writes to a file, and its mark and (unless None) content are still these."""
     with ExitStack() as held:
         reader = open_reader(path, held)
         if reader is None:
@@ -157,9 +145,9 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Rename a file with the system call renameat2. Return False if that is not supported. Raises OSError.
+    """Rename with renameat2. Return False if it is not supported. Raises OSError.
 
-    `source` and `target` consist of a name and the descriptor of its open folder.
+    `source` and `target` are a name and its folder's descriptor.
     """
     if _renameat2 is None:
         return False

@@ -1,7 +1,4 @@
-"""Exclusive lock on a file or folder, across threads and processes.
-
-The kernel releases the lock if the process that holds it dies.
-"""
+"""Exclusive file lock across threads and processes. The kernel releases it if the holder dies."""
 
 import fcntl
 import os
@@ -15,20 +12,14 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Exclusive lock on a file or folder, for use by one thread.
-
-    `descriptor` is -1 while it is not locked.
-    """
+    """Exclusive lock for use by one thread. `descriptor` is -1 while it is not locked."""
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Try for up to `wait_s` seconds to acquire the lock. Return True on success.
-
-        Raises OSError if the path can't be locked at all.
-        """
+        """Try for `wait_s` seconds to acquire the lock. Raises OSError if the path can't be locked."""
         if self.descriptor >= 0:
             return True
         deadline = time.monotonic() + wait_s
@@ -53,7 +44,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Release the lock, unless another process has inherited the descriptor and keeps it open."""
+        """Release the lock, unless another process has inherited the descriptor."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -61,7 +52,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager that holds the lock. Yields False if it is not acquired within `wait_s` seconds."""
+        """Hold the lock. Yields False if it is not acquired within `wait_s` seconds."""
         try:
             yield self.acquire(wait_s)
         finally:
@@ -69,7 +60,7 @@ class FileLock:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file until it is closed. Return False if it is already locked. Raises OSError."""
+    """Lock an open file until it is closed. Return False if it is locked. Raises OSError."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""List of all files in a site, with signatures that detect changes without reading the files."""
+"""Listing of a site's files, with signatures that detect changes without reading them."""
 
 import os
 import stat
@@ -27,17 +27,15 @@ FileMark = tuple[int, int, int]
 
 
 def storage_error(what: str, error: OSError, root: Path) -> StorageError:
-    """Return the error for a failed write. It names the path, relative to the site's folder, if known."""
     path, reason = str(error.filename or "").removeprefix(f"{root}/"), error.strerror or str(error)
     return StorageError(": ".join(filter(None, (what, path, reason))), {"path": path} if path else {})
 
 
 @dataclass(slots=True)
 class FileListing:
-    """Result of listing a site's files: their signatures by path, problems, and unreadable folders.
+    """Result of listing a site's files. `links` maps each symbolic link to its target.
 
-    `links` maps each symbolic link to its target. If `is_summary` is set, `files` stays empty, and only the
-    combined hash of all signatures (`hashes`) is computed.
+    If `is_summary` is set, `files` stays empty, and `hashes` combines the files' signatures.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -53,10 +51,7 @@ class FileListing:
             self.files[path] = signature
 
     def digest(self) -> int:
-        """Return a hash of all paths and signatures.
-
-        It can be compared only with hashes from processes that were forked from the same parent.
-        """
+        """Return a hash of all paths and signatures, valid only among processes forked from one parent."""
         return self.hashes + hash(tuple(self.unreadable_folders))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -139,10 +134,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark (mtime, size and inode) of a file, or None if it is missing. Raises OSError.
-
-    For a symbolic link, return the mark of the link itself.
-    """
+    """Return a file's mtime, size and inode, or None if it is missing. Does not follow a symbolic link."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -156,7 +148,6 @@ DEVICE_NAMES = frozenset(
 
 
 def is_ignored(name: str) -> bool:
-    """Return True for the names of hidden files, editor backups and similar files."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -169,15 +160,11 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Return True if a path is not valid UTF-8, or if a part of it is an ignored name such as `.git`."""
     return not is_utf_8(path) or any(map(is_ignored, path.split("/")))
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
-    """List all files in the given folders and their subfolders.
-
-    If `is_summary` is set, the result contains only a hash of all signatures, which saves memory.
-    """
+    """List all files in the given folders and their subfolders. `is_summary` saves memory."""
     result = FileListing(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:
@@ -273,10 +260,7 @@ def _note_link(path: str, site_path: str, top: str, result: FileListing) -> None
 
 
 def with_aliases(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return `paths`, plus all other paths that lead to the same files through symbolic links.
-
-    `links` maps each symbolic link to its target.
-    """
+    """Return `paths`, and all paths that lead to the same files through symbolic links."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -290,10 +274,7 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_full_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Return True if any of the paths can't be checked individually, so all files must be listed again.
-
-    This applies to special files, symbolic links, and paths that had problems in the last walk.
-    """
+    """Return True if a path can't be checked on its own, such as a symbolic link or a path with a problem."""
     paths_with_problems = [problem.path for problem in problems]
     return any(
         any(o == path or o.startswith(path + "/") for o in paths_with_problems) or _is_odd(root, path)

@@ -1,4 +1,4 @@
-"""Helper processes for slow work such as resizing images. They are killed when the server process exits."""
+"""Helper processes for slow work. They are killed when the server process exits."""
 
 import errno
 import os
@@ -32,10 +32,10 @@ os.register_at_fork(after_in_child=_forget_inherited)
 
 
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a helper process. The caller must pass it to `forget_helper` after it has ended.
+    """Start a helper process. After it has ended, the caller must pass it to `forget_helper`.
 
-    `options` are passed to `subprocess.Popen`. Raises OSError if the helper can't be started, or if
-    this process is exiting.
+    `options` are those of `subprocess.Popen`. Raises OSError if it can't be started, or this process is
+    exiting.
     """
     with _helpers.lock:
         require_running()
@@ -51,7 +51,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Context manager that starts a helper process, and kills it at the end of the block. Raises OSError."""
+    """Start a helper process, and kill it at the end of the block. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # This closes the process's pipes at the end.
@@ -69,7 +69,7 @@ def require_running() -> None:
 
 
 def end_helpers() -> None:
-    """Kill all helpers, and prevent new ones from starting. Called just before this process exits."""
+    """Kill all helpers, and prevent new ones, just before this process exits."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)
@@ -81,7 +81,6 @@ def end_helpers() -> None:
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends this process when its parent process dies."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

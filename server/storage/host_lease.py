@@ -35,7 +35,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file. `host` is the machine's boot id, and `name` is its host name."""
+    """Content of the lease file. `host` is the machine's boot id."""
 
     host: str
     name: str
@@ -50,7 +50,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on a site. All methods do nothing if the site is on a local file system."""
+    """This machine's lease on a site. It does nothing if the site is on a local file system."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -59,10 +59,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_needed: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager that holds the lease if `is_needed` is set.
+        """Hold the lease if `is_needed` is set. Raises SetupError if another machine holds it.
 
-        Yields a function that renews the lease, and must be called regularly. Raises SetupError if another
-        machine holds the lease.
+        Yields a function that renews the lease, and must be called regularly.
         """
         if is_needed:
             self.acquire()
@@ -89,10 +88,7 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if it is due.
-
-        Return the seconds until the next renewal, or None if this machine holds no lease.
-        """
+        """Renew the lease if it is due. Return the seconds until the next time, or None without a lease."""
         if not self._held:
             return None
         remaining = self._due - time.monotonic()

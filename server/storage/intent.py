@@ -1,7 +1,4 @@
-"""Record of intent: a list of the file changes in a write.
-
-After a crash, it is used to finish the write or roll it back.
-"""
+"""Record of intent: the file changes of a write, to finish or revert it after a crash."""
 
 import hashlib
 import json
@@ -14,13 +11,9 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The change of one file in a record of intent.
+    """The change of one file in a record of intent. `before` and `after` are None if there is no such file.
 
-    - `target`: the file's path, relative to the site.
-    - `journal_name`: in the journal folder, the name of the new file before the swap, and of the old file
-      after it.
-    - `before`, `after`: the marks of the old and the new file. None if there is no such file.
-    - `before_digest`, `after_digest`: hexadecimal digests of their content, or "" if unknown.
+    `journal_name` is the new file before the swap, and the old one after it. Digests are "" if unknown.
     """
 
     target: str
@@ -37,7 +30,7 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write a record of intent to a new file, and sync it to disk if `synced` is set. Raises OSError."""
+    """Write a record of intent, synced to disk if `synced` is set. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -47,7 +40,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Return the steps in a record of intent, or None if the record is incomplete or damaged."""
+    """Return the steps in a record of intent, or None if it is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -70,10 +63,9 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """New content for one file: `data`, or the content of the file `source`.
+    """New content for one file: `data`, or that of the file `source`. If both are None, delete the file.
 
-    If both are None, delete the file. The write fails if the file's signature is no longer `before`, or its
-    content is no longer `read`.
+    The write fails if the file's signature is no longer `before`, or its content no longer `read`.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Write-ahead journal: changes to several files are applied completely or not at all, even after a crash."""
+"""Write-ahead journal: a change to several files applies completely or not at all, even after a crash."""
 
 import errno
 import os
@@ -39,7 +39,7 @@ class _RollbackFailed(Exception):
 
 
 class Journal:
-    """Write-ahead journal of the site at `root`, in the site's .bifolio/ folder (`folder`)."""
+    """Write-ahead journal of a site, in its folder .bifolio/."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -53,10 +53,7 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Context manager that holds the site's write lock.
-
-        Raises BusyError after a timeout, and StorageError if the lock can't be used.
-        """
+        """Hold the site's write lock. Raises BusyError, and StorageError if it can't be used."""
         with ExitStack() as held:
             try:
                 held.enter_context(self.lock.held())
@@ -75,9 +72,9 @@ class Journal:
             return True
 
     def recover(self) -> int:
-        """Finish, roll back or discard interrupted writes. Return the number of changed files.
+        """Finish or revert interrupted writes. Return the number of changed files.
 
-        The caller must hold the site's write lock.
+        The caller must hold the write lock.
         """
         if self.is_empty:
             return 0
@@ -86,19 +83,18 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete old versions of replaced files, if a cleanup is due."""
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if one of the paths contains a symbolic link that is not allowed."""
+        """Raise ConflictError if a path contains a symbolic link that is not allowed."""
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply all of the writes or none of them. The caller must hold the site's write lock.
+        """Apply all of the writes or none. The caller must hold the write lock.
 
         `permit` is called before the first and after the last replacement, and can raise an ApiError to
-        abort. Raises ConflictError if a file has changed since it was read, and StorageError for disk errors.
+        abort. Raises ConflictError if a file has changed since it was read, and StorageError.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -160,7 +156,7 @@ class Journal:
 
     @contextmanager
     def _errors_naming(self, *target: Path) -> Iterator[None]:
-        """Context manager that makes an OSError name the target file, or the folder if access is denied."""
+        """Make an OSError name the target file, or the folder if access is denied."""
         try:
             with errors_naming(*target):
                 yield

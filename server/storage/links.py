@@ -1,7 +1,4 @@
-"""Rules for symbolic links: the target must be in the same top-level folder as the link.
-
-Otherwise, links could expose keys, accounts or settings.
-"""
+"""Rules for symbolic links: they must not lead out of their top-level folder, where keys or accounts may be."""
 
 import errno
 import os
@@ -26,9 +23,9 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
-    """Return a problem if the absolute `path` contains a symbolic link that is not allowed, otherwise None.
+    """Return a problem if `path` contains a symbolic link that is not allowed.
 
-    `displayed_path` is the same path relative to the site's folder `top`.
+    `displayed_path` is that path, relative to the site's folder `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -55,7 +52,7 @@ def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, link_free: dict[str, bool]) -> bool:
-    """Return True if a path may contain a symbolic link. `link_free` caches which folders contain none."""
+    """Return True if a path may contain a symbolic link. `link_free` caches the result by folder."""
     folder = os.path.dirname(path)
     if folder not in link_free:
         link_free[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -70,10 +67,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_point_to(path: str, target: str) -> bool:
-    """Return True if a symbolic link at `path` is allowed to point to `target`.
-
-    Both are relative to the site.
-    """
+    """Return True if a link at `path` may point to `target`. Both are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
@@ -91,11 +85,7 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Convert an absolute path without symbolic links to one relative to the folder `top` ("" for `top`
-    itself).
-
-    Return None if the path is outside `top`.
-    """
+    """Convert a path without links to one relative to `top`, or return None if it is outside."""
     if real == top:
         return ""
     above = top.rstrip("/") + "/"
@@ -103,7 +93,7 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
-    """Return True if an open file is the one at `path`, or if a link at `path` is allowed to point to it."""
+    """Return True if an open file is the one at `path`, or a link there may point to it."""
     real = _real_path(descriptor, full)
     if real == full:
         return True
@@ -112,7 +102,7 @@ def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the path of an open file after resolving symbolic links, or None if it is unknown."""
+    """Return an open file's path after resolving symbolic links, or None if it is unknown."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
@@ -131,9 +121,9 @@ def _resolve(descriptor: int, path: str) -> str | None:
 
 
 def open_file(root: Path, path: str) -> int:
-    """Open a file in the site for reading, and return its descriptor. `root` must not contain symbolic links.
+    """Open a file in the site, and return its descriptor. `root` must not contain symbolic links.
 
-    Raises OSError if the file can't be opened, or if the path contains a symbolic link that is not allowed.
+    Raises OSError, also if the path contains a symbolic link that is not allowed.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -151,11 +141,7 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file in the site for reading.
-
-    Raises OSError if the file can't be opened or is not a regular file, or if the path contains a symbolic
-    link that is not allowed.
-    """
+    """Open a regular file in the site. Raises OSError, also for a symbolic link that is not allowed."""
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -165,10 +151,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Context manager that opens a folder, and yields its descriptor.
-
-    Raises OSError if the folder can't be opened, or if its path contains a symbolic link.
-    """
+    """Open a folder, and yield its descriptor. Raises OSError, also for a symbolic link in its path."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):

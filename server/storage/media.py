@@ -1,7 +1,4 @@
-"""Media files in content/uploads/, read as documents of the type `plugin::upload.file`.
-
-Description files such as `photo.jpg.yaml` override values from the media file.
-"""
+"""Media files in content/uploads/. Description files such as `photo.jpg.yaml` override their values."""
 
 import mimetypes
 import posixpath
@@ -63,20 +60,16 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name. Does not depend on the machine's configuration."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
 def extension_of(mime: str) -> str:
-    """Return the usual file name extension for a media type, or "" if it is unknown."""
+    """Return the usual extension of a media type, or ""."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def actual_extension(content: Path | bytes, extension: str) -> str:
-    """Return the extension for an uploaded file with this content.
-
-    This is `extension`, unless it is missing or the content contradicts it.
-    """
+    """Return `extension` or, if it is missing or the content contradicts it, another one."""
     # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -87,24 +80,20 @@ def actual_extension(content: Path | bytes, extension: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Make a path relative to content/uploads/. Return None for paths outside that folder."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """Return the name of a media file in documents and URLs, or None if `path` is not a media file's.
+    """Return a media file's name in documents and URLs, or None for other paths.
 
-    The name is the path relative to content/uploads/, in Unicode NFC.
+    It is the path relative to content/uploads/, in Unicode NFC.
     """
     inside = upload_path(path)
     return to_nfc(inside) if inside else None
 
 
 def is_media_name(name: str) -> bool:
-    """Return True if a new media file or folder can have this path, relative to content/uploads/.
-
-    The path must be valid on every operating system.
-    """
+    """Return True if every operating system allows this path, relative to content/uploads/."""
     return name.isprintable() and not _NOT_PORTABLE.search(name) and all(map(_is_part, name.split("/")))
 
 
@@ -127,10 +116,9 @@ def read_media(
     placeholder: Placeholder | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return the document for a media file.
+    """Return the document for a media file of `size` bytes. `description` is from its description file.
 
-    `description` contains the values in its description file, and `size` is in bytes. `stored` is set if the
-    file is in a bucket.
+    `stored` is set if the file is in a bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
@@ -179,7 +167,7 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file in a bucket. `path` is where the file would be on disk."""
+    """Return the document for a media file in a bucket. `path` is where it would be on disk."""
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -200,10 +188,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object of a media file or resized variant, or None if it is not in a bucket.
-
-    `key` is the file's name in URLs.
-    """
+    """Return the bucket object of a media file or variant, or None. `key` is its name in URLs."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = split_variant_path(key)

@@ -1,7 +1,4 @@
-"""Parse cache: documents and problems by file, stored in .bifolio/cache/ to speed up the next start.
-
-Damaged and outdated entries are ignored.
-"""
+"""Parse cache: documents and problems by file, in .bifolio/cache/ for a fast start. Ignores damaged entries."""
 
 import os
 import sys
@@ -42,10 +39,8 @@ Stamp = tuple[bytes, bytes, dict[str, Form]]
 class ReuseRule:
     """Rule that decides which cached entries are still valid under the current schema.
 
-    - `added`: the values of new attributes, by the content type's uid and the position in a row.
-    - `is_same_schema`: whether schema and settings are unchanged, so that all entries are still valid.
-    - `type_uid_for`: returns the uid of the content type to which a path belongs now. None if all paths
-      belong to the same content types as before.
+    `added` are the values of new attributes, by the type's uid and the position in a row. `type_uid_for`
+    returns the content type of a path, and is None if no path has changed its type.
     """
 
     added: Mapping[str, Mapping[int, Any]]
@@ -60,7 +55,7 @@ class ReuseRule:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """Result of reading a file, and the time at which it was read."""
+    """Result of reading a file, and the time of that."""
 
     entry: Entry
     read_at_ns: int
@@ -69,15 +64,14 @@ class CachedEntry:
     def is_settled(self) -> bool:
         """True if an unchanged signature proves that the file is unchanged.
 
-        Otherwise, the file may have changed twice in such quick succession that its signature stayed the
-        same.
+        Otherwise, the file may have changed twice within one clock tick.
         """
         signature = self.entry.signature
         return signature is not None and mtime_ns(signature) + RACY_WINDOW_NS < self.read_at_ns
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block: first their metadata, then the values of their documents."""
+    """Serialize entries as one block: metadata, then values."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -116,10 +110,7 @@ def _other_path(cached_entry: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of up to BLOCK_ENTRIES.
-
-    Entries that were read from the same block form one block again.
-    """
+    """Serialize entries in blocks of up to BLOCK_ENTRIES. Entries from one block form a block again."""
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
@@ -128,17 +119,13 @@ def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
-    """Deserialize the entries in a block. Raises ValueError if the block is invalid."""
     return (one for one in _unpack(block, types) if one)
 
 
 def _unpack(
     block: bytes, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block.
-
-    Yield None for entries that are invalid according to `reuse_rule`.
-    """
+    """Deserialize a block. Yield None for entries that `reuse_rule` declares invalid."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         without, groups = load(memoryview(block)[8:begin], types)
@@ -174,10 +161,7 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Parse cache of one site. If it contains several entries for a path, the last one counts.
-
-    `reuse_rule` decides which entries from an older schema are still valid.
-    """
+    """Parse cache of one site. A path's last entry counts."""
 
     def __init__(self, path: Path, stamp: Stamp, reuse_rule: Callable[[Stamp], ReuseRule]) -> None:
         self.path, self._stamp, self._usable = path, stamp, reuse_rule
@@ -194,7 +178,7 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Return the valid entries by path. If a block is damaged, it and all later blocks are ignored."""
+        """Return the valid entries by path. Ignores a damaged block and all blocks after it."""
         valid: dict[str, CachedEntry] = {}
         reuse_rule: ReuseRule | None = None
         try:

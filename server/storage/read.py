@@ -1,4 +1,4 @@
-"""Functions that read and parse files, and retry while other programs are writing to them."""
+"""Reading and parsing of files, with retries while other programs write to them."""
 
 import os
 import stat
@@ -28,10 +28,9 @@ def parse(
     positions: Positions | None = None,
     repeats: list[DuplicateKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse the text of a document file, and return its values by key. Raises SyntaxProblem.
+    """Parse a document file, whose attribute `body` is below the front matter. Raises SyntaxProblem.
 
-    `body` is the name of the attribute stored below the front matter. If given, `positions` receives the
-    position of each value, and `repeats` receives the duplicate keys.
+    Fills `positions` with each value's position, and `repeats` with the duplicate keys.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -68,10 +67,9 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[DuplicateKey] | None = None,
 ) -> Tree:
-    """Parse JSON, TOML or YAML, depending on the file's extension. Raises SyntaxProblem.
+    """Parse JSON, TOML or YAML, according to the extension. Raises SyntaxProblem.
 
-    If given, `positions` receives the position of each value, and `repeats` receives the duplicate keys (only
-    for TOML and YAML).
+    Fills `positions` and, except for JSON, `repeats` (duplicate keys).
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -82,16 +80,16 @@ def read_data(
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
     """Return a file's text, without a byte order mark, and its signature.
 
-    Raises OSError, and SyntaxProblem if the file is not UTF-8 or is too large.
+    Raises OSError, and SyntaxProblem if the file is not UTF-8 or too large.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Return a file's bytes and signature. Retries if another program is writing to the file.
+    """Return a file's bytes and signature. Retries while another program writes to it.
 
-    Raises OSError, and SyntaxProblem if the file is not a regular file or is too large.
+    Raises OSError, and SyntaxProblem if it is not a regular file or is too large.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -112,7 +110,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem if the data is not UTF-8 text."""
+    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -145,7 +143,7 @@ def require_readable_size(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return the position of each value in a document's text, or {} if the text can't be parsed."""
+    """Return each value's position in a document's text, or {} if it can't be parsed."""
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -157,10 +155,7 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Return a document file's values and their positions.
-
-    Both are empty if the file can't be read or parsed.
-    """
+    """Return a document file's values and positions, or {} for both if it can't be parsed."""
     try:
         return parse_text(path, read_text(root, path)[0])
     except (OSError, SyntaxProblem):

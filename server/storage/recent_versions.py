@@ -1,4 +1,4 @@
-"""Store of recently replaced document versions, which are the base for three-way merges."""
+"""Recently replaced document versions, the base for three-way merges."""
 
 import os
 import shutil
@@ -36,19 +36,13 @@ class RecentVersions:
         self.root, self.max_bytes, self.max_versions = root, max_bytes, max_versions
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store documents that are about to be replaced. The caller must hold the site's write lock.
-
-        Disk errors are ignored.
-        """
+        """Store documents before they are replaced. The caller must hold the write lock. Ignores disk errors."""
         with suppress(OSError):
             for part in _parts(documents, schema):
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield the stored versions of a document, newest first.
-
-        Omits versions stored with a different schema.
-        """
+        """Yield a document's stored versions, newest first, unless their schema was different."""
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):

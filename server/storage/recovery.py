@@ -1,4 +1,4 @@
-"""Crash recovery: finishes or rolls back interrupted writes, and keeps other programs' edits.
+"""Crash recovery: finishes or reverts interrupted writes, and keeps other programs' edits.
 
 The caller must hold the site's write lock.
 """
@@ -22,7 +22,7 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery of one site's interrupted writes, which are in the folder `journal`."""
+    """Recovery of one site's interrupted writes, in the folder `journal`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
@@ -45,13 +45,13 @@ class Recovery:
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved_paths(self) -> list[str]:
-        """Return the paths of other programs' edits that were moved to .bifolio/unsaved/."""
+        """Return the paths of other programs' edits in .bifolio/unsaved/."""
         folder = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
-        """Finish, roll back or discard interrupted writes. Return the number of changed files."""
+        """Finish or revert interrupted writes. Return the number of changed files."""
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)
@@ -101,10 +101,9 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the file in the journal with its target.
+        """Swap the file in the journal with its target. Return 0 if the target was just edited, else 1.
 
-        Return 1 on success, or 0 if the target was just edited. `target_mark` is the target's current mark,
-        or None if it does not exist.
+        `target_mark` is the target's current mark, or None if it does not exist.
         """
         target, journal_file = self.root / step.target, self.journal / step.journal_name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +130,7 @@ class Recovery:
 
 
 def _with_touched_target(step: Step, target: Path) -> Step:
-    """Return `step` with its target's current mark, if a program has touched the target without editing it.
+    """Update `step` if a program has touched its target without editing it.
 
     Otherwise, the target would count as edited, and recovery would skip it.
     """

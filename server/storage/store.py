@@ -1,4 +1,4 @@
-"""File store: reads document files and media files, and reports their problems."""
+"""File store: reads document and media files, and reports their problems."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ _FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader and parser for the document and media files of the site at `root`."""
+    """Reader of a site's document and media files."""
 
     def __init__(
         self,
@@ -65,20 +65,14 @@ class Store:
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) for a file that does not contain them.
-
-        `modified` is the file's modification time in seconds since 1970.
-        """
+        """Return (createdAt, updatedAt) for a file without them. `modified` is in seconds since 1970."""
         derived = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
             return min(derived[0], self.timestamps(str(published), _FAR_S)[0]), derived[1]
         return derived
 
     def owning_file(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the media file that a description file describes.
-
-        For any other file, return `path` itself.
-        """
+        """Return the media file that a description file describes. For other files, return `path`."""
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -89,10 +83,7 @@ class Store:
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """Read a document file or media file.
-
-        Return None if the file does not exist or belongs to no content type.
-        """
+        """Read a document or media file. Return None if it is missing or belongs to no content type."""
         try:
             if upload_path(path):
                 return self._read_media(path)
@@ -103,9 +94,9 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def parse_file(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse a file with the content `data`. Return None if its path belongs to no content type.
+        """Parse a file. Return None if its path belongs to no content type.
 
-        In content/uploads/, only the description files of media in a bucket are parsed.
+        In content/uploads/, only description files of media in a bucket are parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -148,10 +139,9 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return the document and problems for a media file on disk.
+        """Return the entry for a media file on disk.
 
-        `facts` contains the image's dimensions and formats. `described` and `beside` are the content and
-        signature of its description file.
+        `described` and `beside` are its description file's content and signature.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
@@ -182,7 +172,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description file of a media file in a bucket. Return None for other description files."""
+        """Parse the description file of a media file in a bucket. Return None for others."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None

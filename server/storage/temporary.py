@@ -1,7 +1,4 @@
-"""Temporary files and folders in `.bifolio/`, and their cleanup after a process was killed.
-
-A process locks them while it uses them, so the cleanup of another process does not delete them.
-"""
+"""Temporary files and folders in `.bifolio/`, locked while in use, and their cleanup."""
 
 import shutil
 import tempfile
@@ -24,10 +21,7 @@ _FILE_FOLDERS = ("", "incoming", "undo")
 
 @contextmanager
 def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
-    """Context manager that creates a folder in the site's .bifolio/ folder, and deletes it afterwards.
-
-    `prefix` is one of FOLDER_PREFIXES. Raises OSError.
-    """
+    """Create a folder in .bifolio/, and delete it afterwards. Raises OSError."""
     assert prefix in FOLDER_PREFIXES
     with ExitStack() as stack:
         name = tempfile.mkdtemp(prefix=prefix, dir=root / STATE_FOLDER)
@@ -41,10 +35,7 @@ def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def temporary_file(root: Path) -> Iterator[IO[bytes]]:
-    """Context manager that creates a file in `.bifolio/incoming/`, and deletes it afterwards.
-
-    Raises OSError.
-    """
+    """Create a file in `.bifolio/incoming/`, and delete it afterwards. Raises OSError."""
     with tempfile.NamedTemporaryFile(dir=incoming_folder(root)) as file:
         with suppress(OSError):
             try_lock(file.fileno())
@@ -52,7 +43,7 @@ def temporary_file(root: Path) -> Iterator[IO[bytes]]:
 
 
 def sweep_temporary(root: Path) -> int:
-    """Delete temporary files and folders that killed processes left behind. Return their number."""
+    """Delete what killed processes left behind. Return the number of files and folders."""
     state, removed = root / STATE_FOLDER, 0
     if state.is_symlink():
         return removed

@@ -30,13 +30,10 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class UndoableFile:
-    """A file that a write changed.
+    """A file that a write changed. `after` is the digest of the new content.
 
-    - `before`: the old text. None if the file did not exist, or if its old content is in a copy.
-    - `after`: the digest of the new content.
-    - `copy`: for a media file, the name of the copy of its old content in the undo folder.
-    - `claim`: describes the document to which the path belonged. None if the write was stored by an older
-      version of Bifolio.
+    `before` is the old text, or None if there was no file or `copy` names a copy of a media file. `claim`
+    describes the path's document, and is None in writes from older versions of Bifolio.
     """
 
     path: str
@@ -48,10 +45,7 @@ class UndoableFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A permission that the write needed and its undo needs too, such as `update` for articles.
-
-    If `draft` is set, the permission is needed only for drafts.
-    """
+    """A permission that the write needed and its undo needs too, such as `update` for articles."""
 
     uid: str
     verb: str
@@ -60,7 +54,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class UndoableWrite:
-    """An undoable write: the user who made it, the required permissions, and the changed files."""
+    """An undoable write: its user, required permissions and files."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -79,9 +73,9 @@ def digest_of_file(path: Path) -> str:
 def read_undoable_files(
     root: Path, writes: Iterable[Write], copies: "MediaCopies"
 ) -> tuple[UndoableFile, ...]:
-    """Return the old contents of the files that `writes` will change. Media files are added to `copies`.
+    """Return the old contents of the files that `writes` will change. Adds media files to `copies`.
 
-    Return () if not all files can be restored later, for example because a file is too large. Raises OSError.
+    Return () if a file can't be restored later, for example because it is too large. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -127,10 +121,7 @@ def pack(write: UndoableWrite) -> bytes:
 
 
 def unpack(data: bytes) -> UndoableWrite:
-    """Deserialize a write.
-
-    Raises ValueError if the data is damaged or was stored by another version of Bifolio.
-    """
+    """Deserialize a write. Raises ValueError if it is damaged or of another version."""
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
         raise ValueError("a saved write is damaged")
@@ -154,13 +145,13 @@ MAX_COPIED_BYTES = 1024 * 1024 * 1024  # the limit for the copies of media files
 
 
 class UndoFolder:
-    """Folder that stores undoable writes to the site at `root`."""
+    """Folder of a site's undoable writes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def keep(self, write: UndoableWrite) -> str:
-        """Store a write, and return its id. The caller must hold the site's write lock. Raises OSError."""
+        """Store a write, and return its id. The caller must hold the write lock. Raises OSError."""
         folder = undo_folder(self.root)
         data, id_ = pack(write), secrets.token_urlsafe(24)
         _make_room(folder, len(data), {file.copy for file in write.files if file.copy})
@@ -187,7 +178,7 @@ class UndoFolder:
 
 
 def undo_folder(root: Path) -> Path:
-    """Create the undo folder if necessary, and return it. Raises OSError."""
+    """Return the undo folder, created if necessary. Raises OSError."""
     folder = state_folder(root) / "undo"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
@@ -225,10 +216,9 @@ def _delete(folder: Path, record: Path) -> None:
 
 
 def _make_room(folder: Path, size: int, new_copies: Collection[str]) -> None:
-    """Delete writes older than RETENTION_S. While the folder exceeds a limit, also delete the oldest write.
+    """Delete writes older than RETENTION_S, and the oldest ones while the folder exceeds a limit.
 
-    The limits are MAX_WRITES, MAX_BYTES and MAX_COPIED_BYTES. They include the write that is about to be
-    stored: its size in bytes is `size`, and `new_copies` are the names of its copied media files.
+    This counts the write to store, of `size` bytes and with the copied media files `new_copies`.
     """
     records, copied = [], {name: (folder / name).stat().st_size for name in new_copies}
     known = set(new_copies)
@@ -260,7 +250,7 @@ COPY_SUFFIX = ".copy"
 
 
 class MediaCopies:
-    """Copies, in the undo folder, of the media files that a write is about to replace."""
+    """Copies of media files that a write will replace, in the undo folder."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._names, self._bytes = root, list[str](), 0
@@ -272,7 +262,7 @@ class MediaCopies:
         return self._bytes <= MAX_MEDIA_BYTES
 
     def make(self, write: Write) -> str:
-        """Copy the file that a write replaces, and return the name of the copy. Raises OSError."""
+        """Copy the file that a write replaces, and return the copy's name. Raises OSError."""
         folder = undo_folder(self._root)
         name = f"{secrets.token_hex(16)}{COPY_SUFFIX}"
         self._names.append(name)
@@ -298,7 +288,7 @@ class UndoRecorder:
     def __init__(
         self, root: Path, caller: str, permits: Collection[Permit], claim: Callable[[str], str]
     ) -> None:
-        """Prepare to record a write by `caller`. `claim` describes the document to which a path belongs."""
+        """Prepare to record a write by `caller`. `claim` describes a path's document."""
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
         self._claim = claim
         # The id stays "" if the write can't be undone. `texts` contains paths, old texts and new texts.
@@ -307,7 +297,7 @@ class UndoRecorder:
 
     @contextmanager
     def recording(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager that stores the old contents of the files that the block changes.
+        """Store the old contents of the files that the block changes.
 
         If this fails, the block still runs, but the write can't be undone.
         """

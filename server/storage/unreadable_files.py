@@ -1,4 +1,4 @@
-"""Entries for files that can't be read or parsed. The last valid document is still served (spec.md 1)."""
+"""Entries for files that can't be read. The last valid document is still served (spec.md 1)."""
 
 import logging
 import os
@@ -27,16 +27,13 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def find_own_id(data: bytes) -> str:
-    """Return the `documentId` in the text of a file that can't be parsed, or "" if none is found."""
+    """Return the `documentId` in a file that can't be parsed, or ""."""
     found = _OWN_ID.search(data)
     return to_nfc(found[1].decode(errors="replace")) if found else ""
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve after a file has been read again.
-
-    This is `after`, but with the document from `before` if the file is now invalid or no value has changed.
-    """
+    """Return `after`, but with the document of `before` if the file is now invalid or has no new values."""
     if before is None or before.document is None or after is None:
         return after
     if after.broken or (after.document and equal(before.document, after.document)):
@@ -49,10 +46,7 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an exception that occurred while reading a file to a problem.
-
-    Unexpected exceptions are logged.
-    """
+    """Convert an exception to a problem. Unexpected exceptions are logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

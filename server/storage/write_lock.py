@@ -1,7 +1,4 @@
-"""Lock that lets only one thread or process write to a site at a time.
-
-The lock file contains a write counter, which lets processes notice each other's writes.
-"""
+"""Lock that lets only one thread or process write to a site at a time."""
 
 import os
 import threading
@@ -17,7 +14,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """Write lock of the site at `root`. The lock file (`path`) contains a counter of writes."""
+    """A site's write lock. Its file counts writes, so that processes notice each other's."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -25,10 +22,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager that holds the write lock.
-
-        Raises BusyError after `timeout_s` seconds, and OSError if the lock can't be used.
-        """
+        """Hold the write lock. Raises BusyError after `timeout_s`, and OSError if it can't be used."""
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=timeout_s):
             raise BusyError()
@@ -69,7 +63,7 @@ class WriteLock:
 def _acquire(lock: FileLock, deadline: float, stack: ExitStack) -> OSError | None:
     """Acquire a lock until `stack` is closed. Raises BusyError after the deadline.
 
-    Return None, or the OSError if the lock can't be used.
+    Return the OSError if the lock can't be used.
     """
     try:
         if not lock.acquire(deadline - time.monotonic()):

@@ -1,7 +1,4 @@
-"""Client for an S3-compatible bucket in which objects are named by content hash.
-
-Credentials come from the AWS_* environment variables or, if those are not set, from the machine's IAM role.
-"""
+"""Client for an S3-compatible bucket in which objects are named by content hash."""
 
 import hashlib
 import logging
@@ -66,7 +63,7 @@ class ListedObject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStat:
-    """An object's modification time and entity tag (ETag)."""
+    """Modification time and entity tag (ETag) of an object."""
 
     modified: datetime
     tag: str
@@ -74,7 +71,7 @@ class ObjectStat:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedObject:
-    """An object that was downloaded: its hash, entity tag and attributes."""
+    """Result of downloading an object."""
 
     sha256: str
     tag: str
@@ -82,9 +79,9 @@ class DownloadedObject:
 
 
 class Bucket:
-    """Thread-safe client for one bucket and key prefix.
+    """Thread-safe client for one bucket and key prefix. Each process needs its own.
 
-    Each process needs its own client. All methods raise BucketError if the bucket fails or times out.
+    All methods raise BucketError if the bucket fails or times out.
     """
 
     def __init__(
@@ -126,11 +123,7 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file, unless it was uploaded recently. Return True if it has been uploaded now.
-
-        Files uploaded more than MIN_RESEND_AGE ago are uploaded again, to protect them from garbage
-        collection.
-        """
+        """Upload a file, and return True, unless it was uploaded less than MIN_RESEND_AGE ago."""
         with self._requesting():
             try:
                 existing = obstore.head(self._store, object_.key)
@@ -163,10 +156,9 @@ class Bucket:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float = 3600) -> None:
-        """Download an object to the open file `into`, and verify its hash.
+        """Download an object to `into`. Raises MissingObjectError if the object is missing or damaged.
 
-        Raises MissingObjectError if the object is missing or damaged. After an error, `into` can contain
-        invalid data.
+        After an error, `into` can contain invalid data.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + timeout_s
         start, window = 0, PART_BYTES
@@ -210,7 +202,7 @@ class Bucket:
         return MissingObjectError("The media file is damaged in the bucket")
 
     def list_objects(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Yield all objects whose keys begin with `prefix`, sorted by key."""
+        """Yield the objects whose keys begin with `prefix`, sorted by key."""
         with self._requesting():
             for chunk in obstore.list(self._store, prefix or None):
                 for one in chunk:
@@ -236,7 +228,7 @@ class Bucket:
             return ObjectStat(found["last_modified"], found["e_tag"] or "")
 
     def read(self, key: str, target: IO[bytes], max_bytes: int) -> DownloadedObject | None:
-        """Download an object to `target`. Return None if it is missing or larger than `max_bytes`."""
+        """Download an object. Return None if it is missing or larger than `max_bytes`."""
         digest = hashlib.sha256()
         with self._requesting():
             try:
@@ -252,7 +244,7 @@ class Bucket:
         return DownloadedObject(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
 
     def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
-        """Upload a file under this key, replacing any existing object. Return the new object's entity tag."""
+        """Upload a file, replacing any existing object. Return the new object's entity tag."""
         with self._requesting():
             made = obstore.put(
                 self._store,
@@ -265,7 +257,6 @@ class Bucket:
             return made["e_tag"] or ""
 
     def sign(self, key: str, seconds: int) -> str:
-        """Return a URL from which anyone can download an object for the given number of seconds."""
         with self._requesting():
             return obstore.sign(self._store, "GET", key, timedelta(seconds=seconds))
 

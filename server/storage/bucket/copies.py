@@ -1,7 +1,4 @@
-"""Local cache of bucket objects in .bifolio/media/, with a size limit.
-
-The least recently used objects are evicted first.
-"""
+"""Local cache of bucket objects in .bifolio/media/, with a size limit."""
 
 import os
 import tempfile
@@ -29,14 +26,14 @@ FETCH_TIMEOUT_S = 60.0
 
 
 class Source(Protocol):
-    """Interface for fetching objects, for example from a bucket."""
+    """Place to fetch objects from, such as a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float) -> None:
-        """Write an object's content to the open file `into`. Raises BucketError."""
+        """Write an object's content to `into`. Raises BucketError."""
 
 
 class LocalObjectCache:
-    """Local cache of one site's bucket objects. Safe for use by multiple threads and processes."""
+    """Cache of one site's bucket objects on disk, shared by threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -47,10 +44,10 @@ class LocalObjectCache:
         self._turns = [threading.Lock() for _ in range(_TURNS)]
 
     def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
-        """Open an object for reading. Download it from `source` first if it is not in the cache.
+        """Open an object, after downloading it from `source` if it is not cached.
 
-        `max_bytes` is the cache's maximum size. Raises BucketError if the download fails, BusyError if too
-        many downloads are waiting, and StorageError for disk errors.
+        Raises BucketError if the download fails, BusyError if too many downloads are waiting, and
+        StorageError.
         """
         file = self._kept(object_)
         if file is not None:
@@ -68,7 +65,6 @@ class LocalObjectCache:
             return False
 
     def add(self, object_: StoredObject, file: Path, max_bytes: int) -> None:
-        """Add an uploaded file to the cache, whose maximum size is `max_bytes`."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
@@ -101,10 +97,7 @@ class LocalObjectCache:
 
     @contextmanager
     def _download_slot(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager that limits concurrent downloads, and lets only one thread download a given object.
-
-        Raises BusyError after waiting too long.
-        """
+        """Limit concurrent downloads, and download each object only once. Raises BusyError."""
         turn = self._turns[int(object_.sha256[:4], 16) % _TURNS]
         if not turn.acquire(blocking=False):
             # A thread that waits has no place, so an object that is slow does not delay others.

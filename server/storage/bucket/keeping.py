@@ -41,7 +41,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def can_be_displayed(mime: str) -> bool:
-    """Return True if browsers may display files of this media type instead of downloading them."""
+    """Return True if browsers may display this media type instead of downloading it."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -52,7 +52,7 @@ _KEY_DIGITS = 32  # `images.cache` uses this many digits of an image's hash as t
 
 
 class Target(Protocol):
-    """Interface for uploading objects, for example to a bucket."""
+    """Place to upload objects to, such as a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
         """Upload a file. Return False if the object already existed. Raises BucketError."""
@@ -60,12 +60,9 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediaUploader:
-    """Uploader for media files and their resized variants.
+    """Uploader for media files. It creates the resized variants of images in the folder `formats`.
 
-    - `target`: where to upload the files.
-    - `formats`: the folder in which the variants are created.
-    - `copies`: a local cache, to which uploaded files are added. `max_cache_bytes` is its maximum size.
-    - `placeholders`: whether to add placeholders to description files.
+    Uploaded files are also added to the cache `copies`, whose maximum size is `max_cache_bytes`.
     """
 
     target: Target
@@ -75,10 +72,7 @@ class MediaUploader:
     placeholders: bool = False
 
     def upload(self, source: Path, extension: str) -> StoredFile:
-        """Upload a file and its resized variants. Return the data for the media file's description file.
-
-        Raises BucketError, and OSError if the file can't be read.
-        """
+        """Upload a file and its resized variants. Raises BucketError, and OSError if `source` can't be read."""
         ext = bucket_extension(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

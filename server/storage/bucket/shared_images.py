@@ -1,9 +1,4 @@
-"""Transformed images in a site's bucket, which all machines of the site share (docs/images.md).
-
-Deleting them only costs the time to make them again. The least recently used are deleted first. The
-modification time shows when an image was last used, because images that are used more than an hour later are
-uploaded again.
-"""
+"""Transformed images in a site's bucket, shared by all machines of the site (docs/images.md)."""
 
 import logging
 import os
@@ -51,10 +46,7 @@ _FORMATS = {media_type: name for name, media_type in MEDIA_TYPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class SharedImage:
-    """A transformed image that is, or can be, stored in the site's bucket.
-
-    `key` identifies the original image and the transformation.
-    """
+    """Transformed image in the bucket. `key` identifies the original image and the transformation."""
 
     images: "SharedImages"
     settings: Settings
@@ -65,30 +57,21 @@ class SharedImage:
         return f"{PREFIX}{self.key[:2]}/{self.key}"
 
     def fetch(self, into: IO[bytes]) -> str:
-        """Download the image to `into`, and return its format.
-
-        Return "" if the image is missing or damaged, or if the bucket can't be reached.
-        """
+        """Download the image, and return its format, or "" if that fails."""
         return self.images.fetch(self, into)
 
     def record_use(self, file: Path) -> None:
-        """Keep the image from being evicted, in the background.
-
-        Upload `file` if the bucket lacks the image.
-        """
+        """Mark the image as used, in the background. Upload `file` if the bucket lacks the image."""
         self.images.record_use(self, file)
 
     def upload_if_missing(self, file: Path) -> str:
-        """Upload `file` if the bucket lacks the image, and return the URL to redirect clients to.
-
-        Return "" if the server sends images itself, or if the bucket can't store the image now.
-        """
+        """Upload `file` if needed. Return the URL to redirect to, or "" if the server must send the image."""
         return self.images.upload_if_missing(self, file)
 
 
 @dataclass(frozen=True, slots=True)
 class _SeenObject:
-    """An object that the bucket contained at the time `seen_at` (time.monotonic()), and its entity tag."""
+    """Object that was in the bucket at `seen_at` (time.monotonic())."""
 
     tag: str
     seen_at: float
@@ -106,7 +89,7 @@ class _Download:
 
 
 class SharedImages:
-    """Client for the transformed images in the bucket, used by all threads of one process."""
+    """Client for the transformed images in the bucket, shared by a process's threads."""
 
     def __init__(self) -> None:
         # Saves a request to the bucket, some 10 ms.
@@ -173,10 +156,7 @@ class SharedImages:
             self._pending.discard(image.path)
 
     def _ensure_uploaded(self, image: SharedImage, file: Path) -> None:
-        """Upload the image if the bucket lacks it, or if it was not used recently.
-
-        Raises BucketError and OSError.
-        """
+        """Upload the image if it is missing or was not used recently. Raises BucketError and OSError."""
         bucket = _bucket(image.settings)
         stored, seen_object = bucket.stat(image.path), self._seen_objects.get(image.path)
         if stored is None or datetime.now(UTC) - stored.modified > timedelta(seconds=USE_INTERVAL_S):
@@ -210,10 +190,9 @@ class SharedImages:
             self._added = sys.maxsize
 
     def _evict(self, bucket: "Bucket", max_bytes: int) -> None:
-        """If the objects exceed `max_bytes` in total, delete those that were not used for the longest time.
+        """Delete the least recently used images while the objects exceed `max_bytes` in total.
 
-        Recently used objects are deleted only while the total exceeds twice `max_bytes`, because clients may
-        still be following redirects to them.
+        Recently used images are deleted only above twice `max_bytes`, because clients may be fetching them.
         """
         try:
             listed = [one for one in bucket.list_objects(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
@@ -237,7 +216,7 @@ class SharedImages:
             self._added, self._full_until = sys.maxsize, time.monotonic() + FULL_S
 
     def _run_later(self, task: Callable[[], None]) -> bool:
-        """Run a task in the background. Return False if too many others are waiting."""
+        """Run a task in the background. Return False if too many are waiting."""
         with self._lock:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="shared-images", daemon=True)

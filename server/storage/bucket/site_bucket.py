@@ -29,7 +29,7 @@ def delivery_mode(settings: Settings) -> str:
 
 
 class SiteBucket:
-    """A site's bucket, if one is configured. `formats` is the folder with the images' resized variants."""
+    """A site's bucket, if configured. `formats` is the folder of the images' resized variants."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, LocalObjectCache(root)
@@ -38,10 +38,9 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
-        """Upload a media file. Return the data for its description file, or None if no bucket is configured.
+        """Upload a media file. Return None if no bucket is configured.
 
-        Raises BucketError. Raises OSError if the file can't be read, and BusyError if too many uploads are
-        waiting.
+        Raises BucketError, OSError if `source` can't be read, and BusyError if too many uploads are waiting.
         """
         if not settings.media.store:
             return None
@@ -54,10 +53,7 @@ class SiteBucket:
             return uploader.upload(source, extension)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object from the local cache or the bucket.
-
-        Raises BucketError, BusyError and StorageError.
-        """
+        """Open an object from the cache or bucket. Raises BucketError, BusyError and StorageError."""
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 
@@ -65,10 +61,7 @@ class SiteBucket:
         return self._copies.has(object_)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL to redirect clients to, or "" if the server sends the object itself.
-
-        Raises BucketError.
-        """
+        """Return the URL to redirect clients to, or "" if the server sends the object. Raises BucketError."""
         mode = delivery_mode(self._with_store(settings))
         if mode == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
@@ -100,10 +93,7 @@ class SiteBucket:
 
 
 class _BucketCheck:
-    """Background check whether the bucket is reachable.
-
-    Callers wait at most CHECK_TIMEOUT_S for the result.
-    """
+    """Background check that the bucket is reachable. Callers wait at most CHECK_TIMEOUT_S."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()

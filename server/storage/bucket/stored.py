@@ -1,4 +1,4 @@
-"""References to bucket objects, stored in the description files of media files."""
+"""References to bucket objects in the description files of media files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\d{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """Reference to an object in a bucket: content hash, file name extension, and size in bytes."""
+    """Reference to an object in a bucket. `size` is in bytes."""
 
     sha256: str
     ext: str
@@ -35,7 +35,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """A resized variant of an image in a bucket."""
+    """Resized variant of an image in a bucket."""
 
     object: StoredObject
     width: int
@@ -44,10 +44,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file in a bucket. The fields other than `object` are set only for images.
-
-    Width and height are in pixels. `placeholder` is a BlurHash and the image's main color.
-    """
+    """Media file in a bucket. The fields other than `object` are set only for images."""
 
     object: StoredObject
     width: int | None = None
@@ -78,21 +75,17 @@ class StoredFile:
 
 
 def bucket_extension(extension: str) -> str:
-    """Return a file name extension as it appears in bucket keys, or "" if it contains invalid characters."""
+    """Return a file name extension for use in bucket keys, or "" if it has invalid characters."""
     return extension.lower() if _EXT.fullmatch(extension) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Return True if a description file belongs to a media file in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse the bucket references in a media file's description file.
-
-    Raises ValueError with a user-facing message if they are invalid.
-    """
+    """Parse the bucket references in a description file. Raises ValueError with a user-facing message."""
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})
@@ -110,9 +103,9 @@ def _read_placeholder(file: Mapping[str, Tree]) -> Placeholder | None:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object of a media file or, if `format_` is given, of its resized variant.
+    """Return a media file's bucket object or, if `format_` is set, that of its resized variant.
 
-    `metadata` is the file's `provider_metadata`. Return None if the file or variant is not in a bucket.
+    `metadata` is the file's `provider_metadata`. Return None if it names no such object.
     """
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None

@@ -1,7 +1,4 @@
-"""Commits to branches that are not checked out.
-
-The working tree and the index stay unchanged, and hooks do not run.
-"""
+"""Commits to branches that are not checked out. Hooks do not run."""
 
 import os
 import tempfile
@@ -40,10 +37,10 @@ def make_commit(
     files: Mapping[str, bytes | Path | GitFile | None],
     metadata: CommitMetadata,
 ) -> str:
-    """Create a commit with the changes in `files`, without moving any branch. Return the commit's id.
+    """Create a commit on no branch, and return its id.
 
-    `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete the file.
-    Raises GitError, StorageError, and ConflictError if a path can't be written or a git filter applies.
+    `files` maps paths to bytes, a file to copy, a blob in git, or None to delete the file. Raises GitError,
+    StorageError, and ConflictError if a path can't be written or has a git filter.
     """
     # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])

@@ -1,4 +1,4 @@
-"""Functions that list, create, move and delete local branches, without changing working trees."""
+"""Local branches: list, create, move and delete them, without changing working trees."""
 
 import time
 from collections.abc import Sequence
@@ -27,11 +27,7 @@ _POLL_INTERVAL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A local branch, with the author of its last commit.
-
-    `problem` is set if this commit can't be read. In that case, the author is unknown. `worktree` is the
-    folder in which the branch is checked out, or "".
-    """
+    """Local branch with the author of its last commit. `problem` is set if that commit can't be read."""
 
     name: str
     commit: str
@@ -71,7 +67,7 @@ def _read_branches(root: Path, *patterns: str) -> list[Branch]:
 
 
 def merged_branches(root: Path) -> frozenset[str]:
-    """Return the names of the local branches that are merged into the checked-out branch. Raises GitError."""
+    """Return the local branches that are merged into the checked-out branch. Raises GitError."""
     if git_folder_id_of(root) is None:
         return frozenset()
     merged = ("for-each-ref", "--merged=HEAD", "--format=%(refname)")
@@ -86,10 +82,7 @@ def merged_branches(root: Path) -> frozenset[str]:
 
 
 def _separate_damaged(root: Path) -> tuple[list[str], list[Branch]]:
-    """Return the refs of the intact branches, and the branches whose last commits can't be read.
-
-    A single damaged branch would make git list no branches at all.
-    """
+    """Return the intact branches' refs, and the damaged branches, which make git list none at all."""
     output = git_or_fail(root, "for-each-ref", "--format=%(objectname) %(refname)", BRANCH_PREFIX)
     refs = [line.partition(" ")[::2] for line in output.splitlines()]
     ids = "".join(f"{commit}\n" for commit, _ in refs)
@@ -109,10 +102,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Return True if a branch name is valid and can't be mistaken for a commit id, tag or other git name.
-
-    Raises GitError.
-    """
+    """Return True if the name is valid and not also a commit id or git name. Raises GitError."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or is_special_git_name(name.upper()) or is_special_git_name(name.lower()):
@@ -127,10 +117,10 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, reason: str) -> bool:
-    """Move a branch from the commit `before` to `commit`, or create it if `before` is "".
+    """Move a branch from the commit `before`, or create it if `before` is "".
 
-    Return False if another process has moved the branch, or if the name conflicts with another branch.
-    `reason` is written to the reflog. Raises GitBusyError if the branch stays locked, and GitError.
+    Return False if another process has moved it, or if the name conflicts with another branch. `reason` is
+    written to the reflog. Raises GitError, and GitBusyError if the branch stays locked.
     """
     nothing = "0" * len(commit)
     options = ("-m", f"bifolio: {reason}", "--create-reflog")
@@ -138,10 +128,9 @@ def move_branch(root: Path, name: str, commit: str, before: str, reason: str) ->
 
 
 def delete_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch that is at `commit`, even if it is not merged.
+    """Delete a branch, merged or not. Return False if it is no longer at `commit`.
 
-    Return False if another process has moved or deleted it. Raises GitBusyError if the branch stays locked,
-    and GitError.
+    Raises GitError, and GitBusyError if the branch stays locked.
     """
     # `git branch --delete` would also delete a commit that another process has just added.
     is_deleted = _update_ref(root, name, commit, ("-d", BRANCH_PREFIX + name, commit))
@@ -152,11 +141,7 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref`, and retry while the branch is locked.
-
-    Return False if the branch is no longer at the commit `before`, or if its name conflicts with another
-    branch.
-    """
+    """Run `git update-ref` until the branch is not locked. Return False if the branch is not at `before`."""
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:
@@ -174,10 +159,10 @@ def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) ->
 
 
 def wait_for_branch_lock(root: Path, name: str, deadline: float | None = None) -> None:
-    """Wait while a git command holds the lock of a branch.
+    """Wait while a git command holds a branch's lock.
 
-    Raises GitBusyError after the deadline (by default, BRANCH_LOCK_TIMEOUT_S from now), or immediately if the
-    lock is so old that it was probably left behind.
+    Raises GitBusyError after the deadline (default: in BRANCH_LOCK_TIMEOUT_S), or at once if the lock is
+    stale.
     """
     place = location(root)
     lock = place.common / f"{BRANCH_PREFIX}{name}.lock" if place else None
@@ -204,7 +189,6 @@ def worktree_of(root: Path, name: str) -> str:
 
 
 def is_being_rebased(root: Path, name: str) -> bool:
-    """Return True if a rebase of this branch is in progress, in any working tree."""
     place = location(root)
     folders = (place.common, *place.common.glob("worktrees/*")) if place else ()
     files = (folder / f"rebase-{kind}" / "head-name" for folder in folders for kind in ("merge", "apply"))
@@ -219,15 +203,12 @@ def _first_line(file: Path) -> str:
 
 
 def remove_new_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch if it is still at `commit` and not checked out. Return True if it was deleted.
-
-    Raises GitError.
-    """
+    """Delete a branch that is still at `commit` and not checked out. Return True if this call deleted it."""
     return not worktree_of(root, name) and delete_branch(root, name, commit)
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return the best common ancestor of two commits, or "" if there is none. Raises GitError."""
+    """Return two commits' best common ancestor, or "". Raises GitError."""
     if not (one and other):
         return ""
     base = (git(root, "merge-base", one, other) or "").strip()

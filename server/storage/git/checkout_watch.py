@@ -1,4 +1,4 @@
-"""Detection of checkouts that begin or end at the moment when a branch moves to a new commit."""
+"""Detection of checkouts that run while a branch moves to a new commit."""
 
 import time
 from collections.abc import Callable, Collection
@@ -34,7 +34,7 @@ _POLL_INTERVAL_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class BranchMove:
-    """The move of a branch from the commit `before` to `commit`. `paths` are the files that differ."""
+    """Move of a branch from the commit `before` to `commit`. `paths` are the files that differ."""
 
     name: str
     commit: str
@@ -45,8 +45,7 @@ class BranchMove:
 class BranchMover:
     """Mover for a branch that a git command may be checking out at the same moment.
 
-    Call `move`, then `confirm_or_revert`. Create the mover before the move, because the constructor records
-    the current index of each working tree.
+    The constructor records each working tree's index; then call `move`, then `confirm_or_revert`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -55,10 +54,7 @@ class BranchMover:
         self._moved_at = 0.0
 
     def move(self, move: BranchMove, reason: str) -> bool:
-        """Move a branch. Return False if it is checked out, or if another process has moved it.
-
-        Raises GitBusyError and GitError.
-        """
+        """Move a branch, unless it is checked out or has moved. Raises GitBusyError and GitError."""
         self._wait()
         if worktree_of(self._root, move.name):
             return False
@@ -67,10 +63,9 @@ class BranchMover:
         return moved
 
     def confirm_or_revert(self, move: BranchMove) -> bool:
-        """Undo the move if a working tree checked out the old commit meanwhile. Return True if none did.
+        """Undo the move if a checkout of the old commit ran meanwhile. Return True if none did.
 
-        If another commit has followed, the move can't be undone, but the result is still False. Raises
-        GitBusyError and GitError.
+        A move can't be undone if another commit has followed. Raises GitBusyError and GitError.
         """
         try:
             self._wait_for_checkouts()
@@ -84,13 +79,13 @@ class BranchMover:
         return False
 
     def _wait_for_checkouts(self) -> None:
-        """Wait until all checkouts that may have read the old commit have updated HEAD."""
+        """Wait until the checkouts that may have read the old commit have updated HEAD."""
         _wait_until(lambda: time.monotonic() - self._moved_at >= CHECKOUT_START_S)
         self._wait()
         _wait_until(lambda: not self._has_new_index(), _MAX_NEW_INDEX_S)
 
     def _wait(self) -> None:
-        """Wait until no git command is changing files. Raises GitBusyError after CHECKOUT_TIMEOUT_S."""
+        """Wait until no git command changes files. Raises GitBusyError after CHECKOUT_TIMEOUT_S."""
         _wait_until(lambda: not self._is_locked())
         if self._is_locked():
             raise GitBusyError("A git command is changing files, and has locked the index; try again")
@@ -104,7 +99,6 @@ class BranchMover:
         return any(mark and mark != before and _is_new(mark) for mark, before in marks)
 
     def _has_checked_out(self, worktree: Path, move: BranchMove) -> bool:
-        """Return True if the index of `worktree` contains the new commit."""
         prefix, few = prefix_of(self._root), len(move.paths) <= MAX_PATH_ARGUMENTS
         paths = [full_path(prefix, path) for path in move.paths] if few else []
         command = ("diff-index", "--cached", "--quiet", move.commit, "--", *paths)
@@ -115,7 +109,7 @@ class BranchMover:
 
 
 def _git_folders(root: Path) -> list[Path]:
-    """Return each working tree's git folder, which contains its HEAD and index."""
+    """Return the working trees' git folders, which contain HEAD and index."""
     place = location(root)
     return [place.common, *place.common.glob("worktrees/*")] if place else []
 

@@ -1,4 +1,4 @@
-"""Safe execution of git commands in repositories that are not trusted.
+"""Safe git commands in untrusted repositories.
 
 Only `git_as_owner` runs the repository's hooks, filters and signing program.
 """
@@ -87,7 +87,7 @@ _NOISE = re.compile(
 
 
 class _CommandStatistics(threading.local):
-    """Statistics about the git commands that this thread has run."""
+    """Statistics on this thread's git commands."""
 
     seconds = 0.0  # how long the thread has waited for them
     last_process_id = 0
@@ -113,10 +113,9 @@ def git(
     seconds: float | None = None,
     objects: Path | None = None,
 ) -> str | None:
-    """Run a git command, and return its output as text.
+    """Run a git command, and return its output as text. Fails like `git_bytes`.
 
-    If `objects` is set, new objects are written to that folder instead of the repository's own. Returns None
-    or raises GitError in the same cases as `git_bytes`.
+    If `objects` is set, new objects are written to that folder.
     """
     output, _ = _find(root, arguments, stdin, index, filters, seconds, objects=objects)
     return None if output is None else output.decode(errors="surrogateescape")
@@ -131,14 +130,10 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command, and return its output.
+    """Run a git command, and write its output to `into` or return it. `filters` names filters to disable.
 
-    Return None if the command finds nothing (exit status 1), if git is not installed, or if there is no
-    readable repository. Raises GitTimeoutError after a timeout, and GitError for other failures.
-
-    - `index`: an index file to use instead of the repository's own.
-    - `filters`: the names of filters to disable.
-    - `into`: a file to which the output is written.
+    Return None if it finds nothing (exit status 1), git is not installed, or no repository is readable.
+    Raises GitTimeoutError and, for other failures, GitError.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -207,13 +202,12 @@ def _find(
 
 
 def _quote_path(path: str) -> str:
-    """Quote a path for use in a colon-separated list of paths."""
+    """Quote a path for use in a colon-separated list."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
-    """Run a git command. Return its output, or None if it fails for any reason."""
     try:
         return git(root, *arguments, seconds=seconds)
     except GitError:
@@ -221,9 +215,7 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def trust_command(root: Path) -> str:
-    """Return the command that makes git trust the repository, or "" if the repository's owner is this
-    user.
-    """
+    """Return the command that makes git trust the repository, or "" if this user owns it."""
     command, environment = _harmless_command(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -252,7 +244,7 @@ def _run(
 ) -> tuple[int, bytes, bytes]:
     """Run a command. Return its exit status, output and error output.
 
-    After a timeout, kill the command and its child processes. Raises OSError and TimeoutExpired.
+    After a timeout, its child processes are killed too. Raises OSError and TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.
@@ -277,7 +269,7 @@ def git_as_owner(
 ) -> bytes:
     """Run a git command with the repository's own hooks, filters and signing program.
 
-    Return its output. Raises CommitError with the error message from git or a hook.
+    Raises CommitError with the error message from git or a hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -301,9 +293,7 @@ def git_as_owner(
 
 
 def object_environment(objects: Path) -> dict[str, str]:
-    """Return environment variables that make git write new objects to `objects`, a folder in the
-    repository.
-    """
+    """Return the environment that makes git write new objects to a folder in the repository."""
     parent = _quote_path(str(objects.parent))
     return {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": parent}
 
@@ -324,7 +314,7 @@ def is_disk_full_error(stderr: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of all git filters, or None if one of them can't be disabled. Raises GitError."""
+    """Return the names of all git filters, or None if one can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))

@@ -1,7 +1,4 @@
-"""Functions that commit exactly the given file contents, even if the files on disk have changed since.
-
-Other changes remain uncommitted.
-"""
+"""Commits of exactly the given contents, even if the files on disk have changed since."""
 
 import os
 import re
@@ -48,7 +45,6 @@ class Person:
 
     @property
     def ident(self) -> str:
-        """The person as `Name <email>`, without characters that are invalid in git."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -62,7 +58,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author that `git commit` would use, or None if none is configured."""
+    """Return the author that `git commit` would use, or None."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -73,15 +69,7 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """Input for a new commit. Times are in seconds since 1970, and paths are relative to the site.
-
-    - `base`: the commit that was checked out when the files were written, or "" if unknown.
-    - `joins`: the second parent of a merge commit.
-    - `ready`: an existing commit with this content, used if `base` is still checked out.
-    - `exact`: whether to create no commit if `ready` can't be used.
-    - `known`: files whose contents are already in git.
-    - `bases`: known versions of files, by path.
-    """
+    """Input for a new commit. Times are in seconds since 1970, and paths are relative to the site."""
 
     files: Mapping[str, bytes | Path | None]  # new contents: bytes, a file to copy, or None to delete
     message: str
@@ -99,12 +87,9 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """A new commit that no branch points to yet.
+    """New commit that no branch points to yet. `commit` is "" if there was nothing to commit.
 
-    - `commit`: the commit's id, or "" if there was nothing to commit.
-    - `changed_files`: the files that the commit changes. None if they are unknown, for example because
-      git hooks were run.
-    - `created_at`: in seconds since 1970.
+    `changed_files` is None if they are unknown, for example because git hooks ran.
     """
 
     commit: str = ""
@@ -116,10 +101,10 @@ class PreparedCommit:
 
 
 def store_changed_files(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the new contents in git, and return the files to change in a commit on top of `head`.
+    """Store the new contents in git. Return the files to change in a commit on top of `head`.
 
-    Omits unchanged files, and files that other people have committed since. Except in merges, also omits
-    ignored files and files in nested repositories. Raises CommitError.
+    Omits unchanged files, files that other people have committed since and, except in merges, ignored or
+    nested files. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -149,7 +134,7 @@ def _mode(before: GitFile | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Return True if a file is in a different repository inside the site, such as a submodule."""
+    """Return True if a file is in another repository inside the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
@@ -165,7 +150,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch. Return its id."""
+    """Create a commit on top of `head` without moving the branch."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.author_time} +0000".encode(),
@@ -208,10 +193,9 @@ def quote_path(path: bytes) -> bytes:
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` as `git commit` would, but without moving the branch.
+    """Create a commit as `git commit` would, with hooks and signature, but without moving the branch.
 
-    Runs hooks, and signs the commit if git is configured to do so. Return the commit's id, or "" if nothing
-    has changed. Raises CommitError if a hook rejects the commit.
+    Return "" if nothing has changed. Raises CommitError if a hook rejects the commit.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -231,10 +215,9 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Recreate the prepared commit `commit` on top of `head`, without running hooks again.
+    """Recreate a prepared commit on top of `head`, without hooks. Return "" if `head` has its changes.
 
-    Return the new commit's id, or "" if `head` already contains the changes. `by_git` is set if the commit
-    was prepared by `prepare_by_git`.
+    `by_git` is set if `prepare_by_git` prepared the commit.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -285,10 +268,7 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Return True if the commit was created by Bifolio and changes at least one of the files.
-
-    Raises GitError.
-    """
+    """Return True if Bifolio created the commit, and it changes one of the files. Raises GitError."""
     form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

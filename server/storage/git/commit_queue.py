@@ -1,4 +1,4 @@
-"""Queue of writes that are waiting to be committed, stored in .bifolio/commits/."""
+"""Queue of the writes to commit, in .bifolio/commits/."""
 
 import json
 import os
@@ -27,13 +27,7 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """A write that is waiting to be committed. For `base`, `joins`, `ready` and `exact`, see NewCommit.
-
-    - `at`: the time of the write, in seconds since 1970.
-    - `asked`: whether a request asked to commit changes that already existed.
-    - `beside`: files to check out from `ready`, because the journal can't write them.
-    - `replaced`: digests of the replaced versions, by path.
-    """
+    """A write to commit. NewCommit explains `base`, `joins`, `ready` and `exact`."""
 
     name: str
     author: str
@@ -53,14 +47,14 @@ class PendingWrite:
 
     @property
     def alone(self) -> bool:
-        """True if this write is committed immediately, in a commit of its own."""
+        """True if this write gets a commit of its own, at once."""
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """Queue of one site's uncommitted writes. `folder` is the site's .bifolio/ folder.
+    """Queue of one site's uncommitted writes, in the folder .bifolio/.
 
-    Each write is staged before its files change, and queued afterwards.
+    A write is staged before its files change, and queued afterwards.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -72,10 +66,7 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before its files change. Return its name in the queue. Raises StorageError.
-
-        `files` maps paths to new contents. `fields` contains the other fields of `PendingWrite`.
-        """
+        """Store a write before its files change. Return its name in the queue. Raises StorageError."""
         try:
             return self._stage(fields, files)
         except OSError as error:
@@ -98,9 +89,8 @@ class CommitQueue:
 
     @contextmanager
     def applying(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager for a block that applies a staged write. If the block fails, drop the write.
-
-        The files in the field `beside` are checked out before the block runs.
+        """Apply a staged write, with the files `beside` checked out first. If the block fails, drop the
+        write.
         """
         beside = fields.get("beside", ())
         try:
@@ -123,10 +113,9 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def recover(self, root: Path) -> bool:
-        """Process the staged writes of killed processes. Return True if any files changed.
+        """Queue or drop the staged writes of killed processes. Return True if files changed.
 
-        A write is queued if all its files have changed, and otherwise deleted. Interrupted checkouts are
-        finished or reverted.
+        Interrupted checkouts are finished or reverted.
         """
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
@@ -152,10 +141,9 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, timeout_s: float) -> Iterator[bool]:
-        """Context manager that tries for up to `timeout_s` seconds to become the only thread that commits.
+        """Become the only thread that commits. Yields False if another one still does after `timeout_s`.
 
-        Yields False if another thread or process is still committing. The committing thread can enter the
-        context again.
+        The committing thread can enter the context again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -199,16 +187,13 @@ class CommitQueue:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write from the queue, and store the id of its commit ("" if there is none)."""
+        """Remove a write from the queue, and store its commit id ("" if there is none)."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def move_to_unsaved(self, write: PendingWrite, path: str) -> Path:
-        """Save a write's content for `path` in .bifolio/unsaved/. Return the path of the new file.
-
-        Raises OSError.
-        """
+        """Save a write's content for `path` in .bifolio/unsaved/. Raises OSError."""
         content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
         assert content is not None
         copy.unlink(missing_ok=True)  # A killed process may have left this file.
@@ -219,7 +204,7 @@ class CommitQueue:
         return move_to_unsaved(self.folder.parent, copy, path)
 
     def take_commit_id(self, name: str) -> str:
-        """Remove and return the stored commit id of a finished write. Return "" if there is none."""
+        """Remove and return the stored commit id of a finished write, or ""."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -229,9 +214,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete records that are no longer needed, and commit ids that nobody has read within
-        RESULT_TTL_S.
-        """
+        """Delete records that no write needs, and commit ids that are older than RESULT_TTL_S."""
         self.own_commits.sweep(lambda: (*self._names(_STAGED_SUFFIX), *self._names(_QUEUED_SUFFIX)))
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)

@@ -26,7 +26,7 @@ _PREFIX = "tmp_objdir-bifolio-"
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Context manager that raises StorageError instead of GitError if the disk is full."""
+    """Raise StorageError instead of GitError if the disk is full."""
     try:
         yield
     except GitError as error:
@@ -40,11 +40,9 @@ def storage_errors() -> Iterator[None]:
 
 
 def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
-    """Run a git command that writes objects, and return its output.
+    """Run a git command that writes objects, without leaving files behind if it fails.
 
-    The command writes to a temporary folder, from which the objects are moved if it succeeds, so failures
-    leave no files behind. Returns None in the same cases as `git`. Raises GitError, or StorageError if the
-    disk is full.
+    Returns None like `git`. Raises GitError, or StorageError if the disk is full.
     """
     place = location(root)
     if place is None:
@@ -61,11 +59,7 @@ def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
 def write_objects_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that writes objects, with the owner's hooks and filters. Raises CommitError.
-
-    The command writes to a temporary folder, as in `write_objects`, only if the disk is nearly full. Always
-    doing so would be slow: a commit of 300 files would take 70% longer.
-    """
+    """Run a git command that writes objects, with the owner's hooks and filters. Raises CommitError."""
     try:
         place = location(root)
         if place is None or disk_usage(place.common).free > MIN_FREE_BYTES:
@@ -79,9 +73,9 @@ def write_objects_as_owner(
 
 @contextmanager
 def object_folder(common: Path) -> Iterator[Path]:
-    """Context manager that yields a new folder for objects, and moves them to the repository at the end.
+    """Yield a new folder for objects, and move them to the repository folder `common` at the end.
 
-    `common` is the repository's folder. After an error, the new folder is deleted.
+    After an error, the new folder is deleted.
     """
     objects = common / "objects"
     with TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name:
@@ -90,10 +84,7 @@ def object_folder(common: Path) -> Iterator[Path]:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Move loose objects and packs.
-
-    A pack's index is moved last, because git reads a pack as soon as its index exists.
-    """
+    """Move loose objects and packs. A pack's index is last, because git reads the pack once it exists."""
     for folder in source.iterdir():
         if not (target / folder.name).exists():
             with suppress(OSError):  # Another command has created the folder.

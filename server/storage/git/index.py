@@ -24,10 +24,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """A repository's locked index, and the new index that will replace it.
-
-    `before` is the mark (mtime, size and inode) of the old index.
-    """
+    """A locked index and its replacement. `before` is the mark of the old index."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -41,10 +38,9 @@ class LockedIndex:
         environment: Mapping[str, str],
         other_refs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the current branch from `head` to a new commit, then replace the index.
+        """Move the current branch from `head`, and other refs, then replace the index.
 
-        `other_refs` maps the names of other refs to their new commits. Raises CommitError if the branch has
-        moved.
+        Raises CommitError if the branch has moved.
         """
         lines = [f"update HEAD {commit} {head or self.repository.null_id}"]
         lines += [f"update {name} {to}" for name, to in other_refs.items()]
@@ -62,10 +58,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Context manager that locks git's index, and prepares a new index with the files in `changed`.
-
-    Raises CommitError if another process holds the lock.
-    """
+    """Lock git's index, and prepare a new one with the files in `changed`. Raises CommitError."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     try:
         for _ in range(MAX_ATTEMPTS):
@@ -89,10 +82,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait until no git command holds the index lock.
-
-    Raises CommitError after the deadline, or immediately if the lock was probably left behind.
-    """
+    """Wait until the index is not locked. Raises CommitError after the deadline, or if the lock is stale."""
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_stale_lock(lock):
             raise CommitError(LOCKED_MESSAGE)
@@ -100,12 +90,12 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_hold_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process may be holding the index lock, or was killed while holding it."""
+    """Return True if a Bifolio process may hold the index lock, or was killed while holding it."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the git locks that a killed Bifolio process left behind.
+    """Remove the git locks of a killed Bifolio process.
 
     Raises CommitError if git may still be moving a branch.
     """
@@ -137,7 +127,7 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process created the index lock. The process may have been killed since."""
+    """Return True if a Bifolio process, perhaps killed since, created the index lock."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
@@ -149,10 +139,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def index_entries_written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
-    """Return the index entries of the files that git itself wrote, if they have not been changed since.
-
-    Raises CommitError.
-    """
+    """Return the index entries of files that are as git wrote them. Raises CommitError."""
     if not paths:
         return {}
     # The index contains the times and inode of each file. A write by any other program changes at least one
@@ -171,10 +158,7 @@ def index_entries_written_by_git(repository: Repository, paths: list[str]) -> di
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index. Return the original's mark (mtime, size and inode), or None if there is no index.
-
-    Raises CommitError.
-    """
+    """Copy git's index. Return the original's mark, or None if there is no index. Raises CommitError."""
     try:
         copy.unlink(missing_ok=True)  # Delete the old copy first, because it may be a hard link to the index.
         before = file_mark_of(repository.index)
@@ -186,7 +170,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update the entries of the `changed` files in the file `index`. None removes an entry."""
+    """Update the entries of `changed` in an index file. None removes an entry."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.null_id)

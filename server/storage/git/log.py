@@ -1,4 +1,4 @@
-"""Commit log: author, time, message and changed files of each commit, cached on disk."""
+"""Commit log with each commit's changed files, cached on disk."""
 
 import json
 import math
@@ -25,10 +25,7 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change to one file in a commit. In a merge commit, the file differs from all parents.
-
-    `status` is a letter as in git, such as M or R. `before` is the old path of a renamed file.
-    """
+    """Change to one file. In a merge commit, the file differs from all parents."""
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -38,7 +35,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. If it changes nothing there, the author and message are empty."""
+    """A commit and its changes to the site. If it has none, author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -51,10 +48,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits and their ancestors, stored in a file in `folder`.
-
-    If `folder` is None, the cache is kept in memory.
-    """
+    """Cache of commits and their ancestors, in a file in `folder` or, if it is None, in memory."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -63,7 +57,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. If this raises GitError, nothing has been added."""
+        """Add a commit and its ancestors, or raise GitError and add nothing."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -139,7 +133,7 @@ class CommitLog:
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
         """Load the commits that were added to the cache file since the last read.
 
-        The file is emptied if it is damaged, or if the boundary of the shallow clone has changed.
+        A file that is damaged, or made for another shallow history, is emptied.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -172,9 +166,8 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None) -> list[Commit]:
-    """Return the newest `limit` commits that the revisions select, or all of them if `limit` is None.
-
-    As in git, `COMMIT` includes a commit and its ancestors, and `^COMMIT` excludes them. Raises GitError.
+    """Return the newest `limit` commits of the revisions (`COMMIT`, or `^COMMIT` to exclude). Raises
+    GitError.
     """
     return _read(root, revisions, "-c", *([] if limit is None else [f"-n{limit}"]))
 
@@ -223,10 +216,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _restrict_to_folder(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the change as seen inside the folder `prefix`, or nothing if it is elsewhere.
-
-    A file moved into the folder counts as added, and a file moved out of it counts as deleted.
-    """
+    """Yield the change as seen inside the folder `prefix`: a file moved into it counts as added."""
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
     if is_inside and (was_inside or not change.before):

@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class ConflictRegion:
-    """The conflicting lines in each version of a file."""
+    """Conflicting lines in each version of a file."""
 
     ours: str
     base: str
@@ -30,8 +30,7 @@ class ConflictRegion:
 class MergedText:
     """A merged text in four variants, which differ only in the places with conflicts.
 
-    In these places, `ours`, `base` and `theirs` contain the lines of that version. `common` contains no lines
-    there.
+    There, three variants contain one version's lines, and `common` contains none.
     """
 
     ours: str
@@ -41,10 +40,7 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of `base` line by line, and return the result even if there are conflicts.
-
-    Return None if merging fails, for example because git is not installed.
-    """
+    """Merge two changed versions of `base` line by line. Return None if git can't be run."""
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
     end = "\n" if merge_flag(*(text.endswith("\n") for text in texts)) else ""
@@ -102,9 +98,9 @@ def _parts(output: str, size: int) -> Iterator[str | ConflictRegion]:
 
 
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
-    """Merge a file as git would, and write the result to `ours`. Return True if there were no conflicts.
+    """Merge a file as git would, into `ours`. Return True if there were no conflicts.
 
-    If git can't merge the file, `ours` is left unchanged. `size` and `labels` are for conflict markers.
+    If git can't merge it, `ours` is unchanged. `size` and `labels` are for conflict markers.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]
@@ -122,7 +118,7 @@ def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequ
 
 
 def conflict_style() -> str:
-    """Return git's `merge.conflictStyle` setting for the current folder, or "" if it is not set."""
+    """Return git's `merge.conflictStyle` setting, or ""."""
     try:
         done = subprocess.run(
             ["git", "config", "merge.conflictStyle"],

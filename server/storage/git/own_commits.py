@@ -1,4 +1,4 @@
-"""Records of Bifolio's own commits, kept as long as queued writes to the same files may need them."""
+"""Records of Bifolio's own commits, kept while queued writes to the same files may need them."""
 
 import json
 from collections import defaultdict
@@ -14,10 +14,7 @@ DELETED = ""  # used instead of a blob id if the commit deletes the file
 
 @dataclass(frozen=True, slots=True)
 class OwnVersion:
-    """A version of a file that Bifolio has written, and its commit.
-
-    `write` is the write's name in the commit queue, and `blob` is the version's id in git.
-    """
+    """A version of a file that Bifolio has written, and its commit."""
 
     write: str  # name of the write in the commit queue
     blob: str  # The version's id in git, or DELETED. Hooks may have changed the version before the commit.
@@ -25,10 +22,9 @@ class OwnVersion:
 
 
 class OwnCommits:
-    """Store of records in `folder`. Each record contains the versions of one commit.
+    """Store of records in `folder`, one for each commit.
 
-    The file name of a record contains the name of the last queued write that needs it. The record can be
-    deleted when this write is committed.
+    A record's file name contains the last queued write that needs it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,10 +32,7 @@ class OwnCommits:
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
     def record(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
-        """Store the versions of one commit, by path. Raises OSError.
-
-        `last_reader` is the name of the last queued write that needs the record.
-        """
+        """Store one commit's versions, by path, until the write `last_reader` is committed. Raises OSError."""
         last = max(versions.values(), key=lambda version: version.write)
         path = self._folder / "-".join((_PREFIX, last_reader, last.write, last.commit or _UNCHANGED))
         path.unlink(missing_ok=True)  # An earlier attempt may have left this file.
@@ -54,7 +47,7 @@ class OwnCommits:
         return found
 
     def sweep(self, waiting: Callable[[], Iterable[str]]) -> None:
-        """Delete the records that are no longer needed. `waiting` returns the names of the queued writes."""
+        """Delete the records that no write in `waiting` needs."""
         # Read the records first. The writes that need them were queued earlier, so `waiting` includes them.
         names = self._names()
         first = min(waiting(), default="") if names else ""

@@ -1,4 +1,4 @@
-"""Functions that resolve ids, tags, branches and times to commit ids."""
+"""Resolution of ids, tags, branches and times to commit ids."""
 
 import os
 import re
@@ -26,7 +26,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """Return the id of the checked-out commit, or "" if there is no commit yet. Raises GitError."""
+    """Return the id of the checked-out commit, or "" before the first one. Raises GitError."""
     name = _read_head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _read_ref_file(root, name):
         return commit
@@ -34,13 +34,13 @@ def head_commit(root: Path) -> str:
 
 
 def checked_out_branch(root: Path) -> str:
-    """Return the name of the checked-out branch, or "" if HEAD is detached."""
+    """Return the checked-out branch, or "" if HEAD is detached."""
     name = _read_head(root) or (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
     return name.removeprefix(BRANCH_PREFIX) if name.startswith(BRANCH_PREFIX) else ""
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit id of a ref such as `refs/heads/main`, or "" if it does not exist."""
+    """Return the commit id of a ref such as `refs/heads/main`, or ""."""
     if commit := _read_ref_file(root, name):
         return commit
     if not _may_exist(root, name):
@@ -89,9 +89,9 @@ def _may_exist(root: Path, name: str) -> bool:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit with a name, or "" if there is none.
+    """Return the id of the commit with a name, or "".
 
-    `name` can be an id, tag, local branch, remote branch or other git name, in this order of precedence.
+    The name can be an id, tag, local branch, remote branch or other git name; the first match counts.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -142,14 +142,14 @@ def _peel(root: Path, name: str) -> str:
 
 
 def branch_commit(root: Path, name: str) -> str:
-    """Return the id of the last commit on a local branch, or "" if there is no such branch."""
+    """Return the id of a local branch's last commit, or ""."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         return ""
     return ref_commit(root, BRANCH_PREFIX + name)
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Return True if `commit` is an ancestor of `later` or the same commit. Raises GitError."""
+    """Return True if `commit` is `later` or an ancestor of it. Raises GitError."""
     try:
         return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
     except LookupError:
@@ -177,10 +177,7 @@ def are_commits(root: Path, *ids: str) -> bool:
 
 
 def commits_outside_history(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return those `commits` that are not in the history of `later`, including any that do not exist.
-
-    Raises GitError.
-    """
+    """Return the `commits` that are not in the history of `later`, or don't exist. Raises GitError."""
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
@@ -192,9 +189,9 @@ def commits_outside_history(root: Path, commits: Collection[str], later: str) ->
 
 
 def parse_time(text: str, *, end: bool = True) -> float | None:
-    """Convert a date or time to seconds since 1970. Return None if it is invalid.
+    """Convert a date or time to seconds since 1970, or return None if it is invalid.
 
-    A date without a time means the end of that day in UTC, or the start of the day if `end` is False.
+    A date means the end of that day in UTC or, if `end` is False, its start.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -212,16 +209,13 @@ def parse_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the newest commit not later than `time` on the main line (first parents) of `head`, or ""."""
+    """Return the newest commit up to `time` among `head` and its first parents, or ""."""
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
 def refs_cache_key(folder: Path, name: str) -> object:
-    """Return a cache key that changes whenever `name` might resolve to a different commit.
-
-    `folder` is the repository's folder.
-    """
+    """Return a cache key that changes whenever `name` might resolve to another commit."""
     common, base = folder / "commondir", re.split(r"[~^]", name, maxsplit=1)[0]
     try:
         shared = folder / common.read_text().strip() if common.exists() else folder

@@ -82,7 +82,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _CommandResult:
-    """Exit status and truncated output of a git command. `status` is None after a timeout."""
+    """Result of a git command, with truncated output. `status` is None after a timeout."""
 
     status: int | None
     stdout: str
@@ -90,7 +90,7 @@ class _CommandResult:
 
 
 def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch, and return the id of its last commit, or "" if the remote has no such branch.
+    """Fetch a branch. Return its last commit, or "" if the remote has no such branch.
 
     Raises RemoteTimeoutError and RemoteAccessError.
     """
@@ -112,7 +112,7 @@ def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT
 
 
 def fetch_all(root: Path, remote: str, timeout_s: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches into tracking branches, and all tags into refs/bifolio/tags/.
+    """Fetch all branches, and all tags into refs/bifolio/tags/.
 
     Raises RemoteTimeoutError and RemoteAccessError.
     """
@@ -138,12 +138,9 @@ def push(
 ) -> None:
     """Push a commit if the remote branch is still at `expected`. If `expected` is "", create the branch.
 
-    Set `is_descendant` if the commit is known to descend from `expected`. Raises:
-
-    - RemoteMovedError if the branch has moved, or if the push would remove commits from it.
-    - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
-    - RemoteAccessError or RemoteTimeoutError if nothing was pushed.
-    - UnconfirmedPushError if it is unknown whether the remote received the commit.
+    Raises RemoteMovedError if the branch has moved or would lose commits, RemoteRefusedError if the remote or
+    a hook rejects the commit, RemoteAccessError or RemoteTimeoutError if nothing was pushed, and
+    UnconfirmedPushError if that is unknown.
     """
     if expected and not is_descendant and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -174,7 +171,7 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the last fetched commit of a remote branch, or "" if there is none."""
+    """Return the last fetched commit of a remote branch, or ""."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
@@ -264,7 +261,7 @@ def _wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> int:
 
 
 class _Reader:
-    """Thread that reads all of a command's output, but stores only the first _MAX_OUTPUT_BYTES."""
+    """Thread that reads all of a command's output, but keeps only the first _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -307,7 +304,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _git_settings_cache_key(root: Path) -> object:
-    """Return a cache key that changes with the repository's git settings, and also every few seconds."""
+    """Return a cache key that changes with the git settings, and every SSH_COMMAND_TTL_S."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

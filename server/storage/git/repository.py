@@ -31,11 +31,7 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of the repository that contains a site. `prefix` is the site's path in it.
-
-    `folder` contains HEAD and the index. `common` contains the refs. The two differ only in a linked working
-    tree.
-    """
+    """Location of the repository that contains a site."""
 
     folder: Path  # contains HEAD and the index
     common: Path  # contains the branches; differs from `folder` only in a `git worktree`
@@ -43,10 +39,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of a site's repository, or None if there is no readable repository.
-
-    Raises GitError.
-    """
+    """Return the location of a site's repository, or None if none is readable. Raises GitError."""
     git_folder_id = git_folder_id_of(root)
     try:
         return _location(root, git_folder_id) if git_folder_id else None
@@ -65,7 +58,7 @@ def _location(root: Path, git_folder_id: object) -> Location:
 
 
 def git_folder_id_of(root: Path) -> object:
-    """Return an identifier of the nearest `.git` at or above the site's folder, or None if there is none."""
+    """Return an identifier of the nearest `.git` at or above the site, or None."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -76,19 +69,17 @@ def git_folder_id_of(root: Path) -> object:
 
 
 def git_folder(root: Path) -> Path | None:
-    """Return the folder that contains HEAD and the index, or None if there is no repository."""
     place = location(root)
     return place.folder if place else None
 
 
 def prefix_of(root: Path) -> str:
-    """Return a site's path in its repository with a trailing "/", or "" for the top folder."""
+    """Return the site's path in its repository with a trailing "/", or "" for the top folder."""
     place = location(root)
     return place.prefix if place else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Return True if git tracks a file, or any file in a folder. Raises GitError."""
     return bool(git(root, "ls-files", "--", path))
 
 
@@ -97,10 +88,7 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_by_git(root: Path) -> str:
-    """Ask git for the checked-out commit, and return its id, or "" if there is none.
-
-    Raises GitError if HEAD or its branch is damaged.
-    """
+    """Ask git for the checked-out commit. Raises GitError if HEAD or its branch is damaged."""
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
     # If the commit is missing or damaged, git only reports that there is no commit.
@@ -115,10 +103,7 @@ def head_by_git(root: Path) -> str:
 
 
 def head_cache_key(folder: Path) -> object:
-    """Return a cache key that changes with each commit or checkout.
-
-    Return None if it can't be determined without running git. `folder` contains HEAD.
-    """
+    """Return a cache key that changes with each commit or checkout, or None if only git can tell."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -134,31 +119,29 @@ def head_cache_key(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark (mtime, size and inode) of index.lock, or None if the index is not locked."""
     return file_mark_of(folder / "index.lock")
 
 
 def operation_in_progress(folder: Path) -> str:
-    """Return the git operation in progress, such as "a merge", or "" if there is none."""
+    """Return the git operation in progress, such as "a merge", or ""."""
     operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
     return next(operations, "")
 
 
 def is_git_busy(lock: FileMark | None) -> bool:
-    """Return True if a git command may be changing files, judging by its index.lock."""
     # git leaves the lock file empty until it has changed the files. A lock with content can also mean that
     # `git commit -a` is waiting for an editor.
     return lock is not None and not lock[1] and not is_stale_lock(lock)
 
 
 def is_stale_lock(lock: FileMark) -> bool:
-    """Return True if a lock file is so old that the process that created it was probably killed."""
+    """Return True if a lock file is so old that its creator was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
 @dataclass(frozen=True, slots=True)
 class GitFile:
-    """A file in a commit or in git's index: its mode and blob id."""
+    """A file in a commit or in git's index."""
 
     mode: str
     id: str
@@ -169,10 +152,7 @@ Tree = Mapping[str, GitFile | None]  # by path relative to the site; None for a 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository of the site at `root`. `prefix` is the site's path in the repository.
-
-    `null_id` is the object id that consists of zeros.
-    """
+    """A site's git repository. `prefix` is the site's path in it, and `null_id` is all zeros."""
 
     root: Path
     folder: Path
@@ -185,7 +165,7 @@ class Repository:
         return self.folder / "index"
 
     def head(self) -> str:
-        """Return the id of the checked-out commit, or "" if there is no commit yet. Raises GitError."""
+        """Return the id of the checked-out commit, or "" before the first one. Raises GitError."""
         commit = head_by_git(self.root)
         if not commit:  # This raises GitError if the repository was removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")
@@ -203,7 +183,6 @@ class Repository:
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_no_operation(self) -> None:
-        """Raise CommitError if a merge or similar operation is in progress."""
         if operation := operation_in_progress(self.folder):
             raise CommitError(f"{operation} is in progress")
 
@@ -228,23 +207,19 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return the version of each file in a commit, or None for missing files."""
+        """Return each file's version in a commit, or None if it is missing."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}
 
 
 def full_path(prefix: str, path: str) -> str:
-    """Convert a path relative to the site to a path relative to the repository."""
     # Paths outside the site begin with `../`.
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the repository that contains the site.
-
-    Raises CommitError if there is no readable repository.
-    """
+    """Return the site's repository. Raises CommitError if none is readable."""
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
     folder, prefix, kind, hooks = output.split("\n")[:4]

@@ -1,4 +1,4 @@
-"""Times of the first and last commit that changed each file, cached on disk."""
+"""Times of the first and last commit of each file, cached on disk."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,9 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """Times of the first and last commit that changed each file, in seconds since 1970.
+    """Times of each file's first and last commit, in seconds since 1970.
 
-    `times` includes the history up to `commit`. `changed` contains the files that differ from `commit`.
+    `times` is the history up to `commit`. `changed` are the files that differ from it.
     """
 
     commit: str = ""
@@ -32,7 +32,7 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, mtime: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) for a file. `mtime` is used if the times are unknown."""
+        """Return (createdAt, updatedAt). `mtime` is used if the times are unknown."""
         first, last = self.times.get(path, (mtime, mtime))
         return _timestamps(first, mtime if path in self.changed else last)
 
@@ -49,10 +49,7 @@ def _timestamps(first: float, last: float) -> tuple[str, str]:
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the times of all files up to HEAD. Only commits newer than `before` or the cache are read.
-
-    Raises GitError.
-    """
+    """Return all files' times up to HEAD. Reads only commits after `before` or the cache. Raises GitError."""
     commit = head_commit(root)
     if not commit:
         return CommitTimes()
@@ -83,7 +80,6 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 
 def log_unknown_changes(root: Path, error: GitError) -> None:
-    """Log that git can't list uncommitted files, unless this has already been logged."""
     # After a timeout, do not use CHANGED, because git would then be called again before the next commit.
     task = AffectedTask.TIMES if isinstance(error, GitTimeoutError) else AffectedTask.CHANGED
     trouble_log(root).report(task, str(error), "git can't list the uncommitted files")
@@ -92,10 +88,7 @@ def log_unknown_changes(root: Path, error: GitError) -> None:
 def with_commit_times(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return a copy of `times` (first and last commit time by path), updated with newer commits.
-
-    `commits` are sorted from newest to oldest.
-    """
+    """Return a copy of `times` with newer commits, sorted from newest to oldest, added."""
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

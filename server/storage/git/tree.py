@@ -1,4 +1,4 @@
-"""Functions that list, read, write, compare and merge files in git commits."""
+"""Files in git commits: list, read, write, compare and merge them."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,10 +27,9 @@ class Blob:
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return a site's files in a commit, by path. If `paths` is not empty, return only the files at those
-    paths.
+    """Return a site's files in a commit, or only those at `paths`. Raises GitError.
 
-    Symbolic links are replaced by their targets if that is allowed. Raises GitError.
+    Symbolic links are replaced by their targets if that is allowed.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -71,9 +70,9 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the content of each blob in the order of `ids`, or None for a missing blob. Raises GitError.
+    """Yield each blob's content, or None if it is missing. Raises GitError.
 
-    An id can also be a name such as `COMMIT:./PATH`, if it contains no newline.
+    An id can also be a name such as `COMMIT:./PATH`, without a newline.
     """
     requested = list(ids)
     if not requested:
@@ -96,7 +95,6 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def require_blob(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return `data`, or raise GitError if it is None, because the blob is missing from the repository."""
     if data is None:
         raise GitError(
             f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
@@ -105,7 +103,6 @@ def require_blob(data: bytes | None, path: str, blob: Blob) -> bytes:
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """Store data in git, and return the blob's id. Raises GitError."""
     return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
@@ -121,10 +118,9 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], max_bytes: int) -> Iterator[bytes | None]:
-    """Yield the content of each file in the order of `names`. Each name is `COMMIT:./PATH`, without a
-    newline.
+    """Yield the files with names of the form `COMMIT:./PATH`, without a newline. Raises GitError.
 
-    Yield None for a file that is missing or larger than `max_bytes` bytes. Raises GitError.
+    Yields None for a file that is missing or larger than `max_bytes`.
     """
     requested = list(names)
     if not requested:
@@ -153,9 +149,9 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[GitFile | None, GitFile | None]]:
-    """Return the files that differ between two commits, with both versions of each. Raises GitError.
+    """Return both versions of each file that differs between two commits. Raises GitError.
 
-    Paths are relative to the site. Paths outside the site begin with `../`.
+    Paths outside the site begin with `../`.
     """
     prefix = prefix_of(root)
     output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
@@ -169,9 +165,9 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[GitFile |
 
 
 def paths_changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return the paths in the site that any of the commits changed. Raises GitError.
+    """Return the paths that the commits changed. Raises GitError.
 
-    For merge commits, only paths that differ from all parents count.
+    For a merge commit, only paths that differ from all parents count.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
@@ -188,10 +184,7 @@ MERGE_TIMEOUT_S = 3.0  # git can take minutes to merge megabytes of similar line
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two changed versions of `base` line by line.
-
-    Return None if the changes conflict or merging fails, for example because git is not installed.
-    """
+    """Merge two changed versions of `base` line by line. Return None if they conflict or merging fails."""
     texts = (base, ours, theirs)
     windows = merge_flag(*("\r\n" in text for text in texts))
     base, ours, theirs = (text.replace("\r\n", "\n") for text in texts)

@@ -1,4 +1,4 @@
-"""Functions that find uncommitted changes to files."""
+"""Searches for uncommitted changes to files."""
 
 import os
 import shutil
@@ -32,10 +32,9 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return those of `paths` (by default, all tracked files) that differ from the last commit.
+    """Return those of `paths` (default: all tracked files) that differ from the last commit.
 
-    Runs none of the repository's git filters. Returns an empty set if there is no commit or index, or if a
-    filter can't be turned off. Raises GitError.
+    Runs no git filters. Empty without a commit or index, or if a filter can't be turned off. Raises GitError.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -58,7 +57,7 @@ def changed_paths(
 
 
 def paths_not_in_commit(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of `paths` whose content on disk differs from the last commit. Raises GitError."""
+    """Return the `paths` whose content on disk differs from the last commit. Raises GitError."""
     if not paths or git_folder(root) is None or not head_commit(root):
         return frozenset(paths)
     folders = sorted({f"{path.rpartition('/')[0]}/" for path in paths if "/" in path})
@@ -107,9 +106,9 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the changes at or below `paths` since the last commit, sorted by path.
+    """Return the changes below `paths` since the last commit, sorted by path.
 
-    Includes untracked files, but not ignored files. Raises CommitError and GitError.
+    Includes untracked files, but not ignored ones. Raises CommitError and GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -146,7 +145,7 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of `paths` that differ from the last commit, on disk or in git's index.
+    """Return the `paths` that differ from the last commit, on disk or in git's index.
 
     Runs the repository's filters. Raises CommitError.
     """
@@ -159,7 +158,7 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return edited files that `git status` omits because of `--assume-unchanged` or `--skip-worktree`.
+    """Return edited files that `git status` omits (`--assume-unchanged`, `--skip-worktree`).
 
     Raises CommitError.
     """
@@ -179,9 +178,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_files_in_the_way(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return newly staged files that prevent the creation of `paths`, such as a file `a` for the path
-    `a/b`.
-    """
+    """Return newly staged files that prevent the creation of `paths`, such as `a` for `a/b`."""
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))

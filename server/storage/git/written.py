@@ -25,11 +25,8 @@ MAX_COMPARED_COMMITS = 50
 class KnownVersions:
     """The versions of a file that Bifolio knows from before and after a write.
 
-    - `commit`: the commit that was checked out at the time of the write, or "" if unknown.
-    - `digests`: digests of versions before the write.
-    - `later`: digests of versions that Bifolio wrote after it.
-    - `own`: versions whose writes have left the queue since this write was queued.
-    - `write`: the write's name in the queue.
+    `digests` are those before the write, `later` those that Bifolio wrote after it, and `own` those whose
+    writes have left the queue since. `write` is the write's name in the queue.
     """
 
     commit: str
@@ -40,7 +37,7 @@ class KnownVersions:
 
 
 class OthersCommits(Enum):
-    """Result of `committed_by_others`: what other people have committed to a file since a write."""
+    """What other people have committed to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -52,8 +49,7 @@ def committed_by_others(
 ) -> OthersCommits:
     """Return what other people have committed to a file since Bifolio wrote `content` to it.
 
-    `basis` contains the versions that are not from other people. `head` is the checked-out commit. Raises
-    CommitError and GitError.
+    `basis` contains the versions that are not theirs. Raises CommitError and GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
@@ -106,7 +102,6 @@ def _digests(repository: Repository, commit: str, path: str, version: GitFile | 
 
 
 def is_replaced_version_on_disk(file: Path, basis: KnownVersions) -> bool:
-    """Return True if a file on disk still has the content that the write was meant to replace."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
@@ -127,10 +122,7 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Return True if a file has the given content.
-
-    If `content` is a Path, compare the two files. If it is None, return True if `file` does not exist.
-    """
+    """Return True if a file equals `content` (a Path is compared by content), or is missing if that is None."""
     try:
         if content is None:
             return not os.path.lexists(file)

@@ -1,1 +1,1 @@
-"""Image support: reads dimensions from file headers, and transforms images in separate processes."""
+"""Images: reads their dimensions, and transforms them in separate processes."""

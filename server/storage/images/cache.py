@@ -48,10 +48,7 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image's dimensions, and the key of its resized variants ("" if it has none).
-
-    `size` is None if the file is not an image.
-    """
+    """An image's dimensions (None if it is not an image), and the key of its resized variants."""
 
     size: ImageSize | None
     key: str  # "" if the image needs no variants or can't be resized
@@ -64,7 +61,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of facts about the images of the site at `root`. Paths are relative to content/uploads/."""
+    """Cache of facts about a site's images. Paths are relative to content/uploads/."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
@@ -79,10 +76,7 @@ class ImageCache:
         self._load()
 
     def measure_in_advance(self, source: Path, extension: str) -> None:
-        """Measure and hash an image before it is moved to content/uploads/.
-
-        Otherwise, this would happen while the site's write lock is held.
-        """
+        """Measure and hash an image before the write lock is held to move it to content/uploads/."""
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
@@ -100,27 +94,22 @@ class ImageCache:
     def describe_image(
         self, upload_path: str
     ) -> tuple[ImageSize | None, dict[str, Any] | None, Placeholder | None]:
-        """Return an image's dimensions, its variants in the API's format, and its placeholder.
-
-        Each can be None.
-        """
+        """Return an image's dimensions, its variants as in the API, and its placeholder, or None for each."""
         image_size, key = self._cached(upload_path)
         if not key:
             return image_size, None, None
         return image_size, *cached_variants_and_placeholder(self.folder, key, to_nfc(upload_path))
 
     def picture(self, upload_path: str, signature_: Signature) -> Picture | None:
-        """Return the cached data about an image, or None if the image no longer has the signature
-        `signature_`.
-        """
+        """Return what is cached for an image, or None if its signature has changed."""
         self._cached(upload_path)
         cached = self._known.get(upload_path)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def needs_variants(self, document: Document, *, placeholders: bool = False) -> bool:
-        """Return True if an image's resized variants must still be created, or added to its `document`.
+        """Return True if an image's variants must be created or added to its `document`.
 
-        If `placeholders` is set, also return True if the placeholder and main color are missing.
+        `placeholders` also checks the placeholder and main color.
         """
         upload_path = _upload_path(document)
         image_size, key = self._cached(upload_path)
@@ -148,10 +137,9 @@ class ImageCache:
         return done
 
     def make_variants_from_file(self, key: str, extension: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants of an image.
+        """Create the resized variants of an image. `key` is its hash. Return False if this may succeed later.
 
-        Return False if this is impossible now, but may succeed later. `key` is the image's hash. Raises
-        UnresizableError if the image can never be resized.
+        Raises UnresizableError if the image can never be resized.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -177,7 +165,7 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def find_variant_file(self, upload_path: str, images: Mapping[str, Document]) -> Path | None:
-        """Return the file of a resized variant such as `small_a.png`, or None if it does not exist."""
+        """Return the file of a variant such as `small_a.png`, or None."""
         format_ = split_variant_path(upload_path)
         if format_ is None or format_[1] not in images:
             return None
@@ -185,10 +173,10 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, upload_path: str) -> Path | None:
-        """Return the file of a resized variant, or None if it is missing or damaged.
+        """Return the file of a variant, or None if it is missing or damaged.
 
-        If it is damaged, all variants of the image are deleted, to be created again. `key` is the image's
-        hash, and `name` is the variant's, such as `small`.
+        A damaged file makes all variants of the image with the hash `key` be created again. `name` is a
+        format such as `small`.
         """
         file = variant_file(self.folder, key, name, upload_path)
         try:
@@ -210,10 +198,7 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete the resized variants of images that are not in `files`.
-
-        Return the number of images affected.
-        """
+        """Delete the variants of images not in `files`. Return the number of these images."""
         return sweep_variants(self.folder, lambda: {self._last_key(_upload_path(file)) for file in files})
 
     def _last_key(self, upload_path: str) -> str:
@@ -298,7 +283,7 @@ def _upload_path(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
-    """Return an image's dimensions, or None if they can't be determined or the file is not an image."""
+    """Return an image's dimensions, or None if it is not a readable image."""
     if extension.lower() not in PICTURE_EXTENSIONS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
@@ -306,6 +291,6 @@ def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], extension: str) -> Picture:
-    """Measure an image, and hash it if it needs resized variants. Raises OSError and ValueError."""
+    """Measure an image, and hash it if it needs variants. Raises OSError and ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), extension)
     return Picture(image_size, key_of(file) if should_have_variants(image_size, extension) else "")

@@ -1,7 +1,6 @@
-"""Cache of transformed images in .bifolio/images/, with a size limit. The least recently used are evicted.
+"""Size-limited cache of transformed images in .bifolio/images/.
 
-Each file's name contains the key of its transformation and the digest of its content, so a damaged file is
-detected. Deleting the folder only costs the time to make the images again.
+File names contain the key of the transformation and the digest of the content, which reveals damage.
 """
 
 import hashlib
@@ -47,7 +46,7 @@ Open = Callable[[], IO[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Derivative:
-    """An open file with a transformed image, which the caller must close. `digest` is the content's hash."""
+    """An open file with a transformed image, which the caller must close."""
 
     file: BufferedReader
     digest: str
@@ -59,33 +58,24 @@ class Derivative:
 
 
 class BucketCopy(Protocol):
-    """Interface for a transformed image in the bucket, where any machine may have stored it."""
+    """A transformed image in the bucket, where any machine may have stored it."""
 
     def fetch(self, into: IO[bytes]) -> str:
-        """Download the image to `into`. Return its format, or "" if it can't be downloaded."""
+        """Download the image to `into`. Return its format, or "" if that fails."""
 
     def record_use(self, file: Path) -> None:
-        """Record that the image was used, so that it is not evicted soon.
-
-        If the bucket lacks the image, upload `file` in the background.
-        """
+        """Mark the image as used. If the bucket lacks it, upload `file` in the background."""
 
     def upload_if_missing(self, file: Path) -> str:
-        """Upload `file` if the bucket lacks it.
-
-        Return the URL to redirect to, or "" if the server must send the file itself.
-        """
+        """Upload `file` if needed. Return the URL to redirect to, or "" if the server must send the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class DerivativeRequest:
-    """A request for a transformed image: the cache key, the original, and what to do with it.
+    """Request for a transformed image. `open_image` opens the original, and `max_bytes` limits the cache.
 
-    - `open_image`: opens the original. `is_remote` is set if it has to be downloaded first.
-    - `digest`: the original's SHA-256 hash as a hexadecimal string, or "" if the original never changes.
-    - `max_bytes`: the maximum size of the cache.
-    - `client`: the network of the requesting client, or "" if requests are not limited by client.
-    - `bucket_copy`: the transformed image in the bucket, if there is a bucket.
+    `digest` is the original's SHA-256 hash, or "" if it never changes. `client` is the requesting network, or
+    "" if requests are not limited by client.
     """
 
     key: str
@@ -99,10 +89,10 @@ class DerivativeRequest:
 
 
 class Derivatives:
-    """Cache of transformed images for the site at `root`. Safe for use by several threads and processes.
+    """Cache of a site's transformed images, shared by threads and processes.
 
-    All processes together transform at most `concurrency` images at the same time. While `is_answering`
-    returns True, the server is busy with other requests, and fewer images are transformed.
+    The processes together transform at most `concurrency` images at once, and fewer while `is_answering`
+    returns True because of other requests.
     """
 
     def __init__(
@@ -124,7 +114,7 @@ class Derivatives:
         self._failed_later: Cache[str, float] = Cache(MAX_CACHE_ENTRIES, _one)
 
     def find(self, key: str) -> Derivative | None:
-        """Open a transformed image if it is cached. If it is damaged, delete it and return None."""
+        """Open a transformed image if it is cached. Deletes it if it is damaged."""
         path, mark = self._verified.get(key) or (None, None)
         path = path or self._path_of(key)
         if path is None:
@@ -149,10 +139,7 @@ class Derivatives:
         return Derivative(file, digest, path)
 
     def fetch(self, request: DerivativeRequest) -> Derivative | None:
-        """Return a transformed image from the bucket, or None if it is not there.
-
-        Raises the same errors as `make`.
-        """
+        """Return a transformed image from the bucket, or None. Raises the same errors as `make`."""
         if request.bucket_copy is None or self._unusable.get(request.key):
             return None
         self._queue.run_once(
@@ -163,9 +150,8 @@ class Derivatives:
     def make(self, request: DerivativeRequest, began: float | None = None) -> Derivative:
         """Return a transformed image, after making it if necessary.
 
-        Threads that request the same image share one transformation. `began` is when the caller began to wait
-        (time.monotonic()). Raises UntransformableError, BusyError if too many images are being transformed,
-        and StorageError if the result can't be stored.
+        `began` is when the caller began to wait (time.monotonic()). Raises UntransformableError, BusyError if
+        too many images are being transformed, and StorageError if the result can't be stored.
         """
         if derivative := self.find(request.key):
             return derivative
@@ -183,9 +169,7 @@ class Derivatives:
         raise BusyError(_DELETED)
 
     def make_later(self, request: DerivativeRequest) -> None:
-        """Make a transformed image in the background, unless it failed recently or too many others are
-        waiting.
-        """
+        """Make an image in the background, unless it failed recently or too many are waiting."""
         key, failed_at = request.key, self._failed_later.get(request.key)
         if self._unusable.get(key) or (failed_at and time.monotonic() < failed_at + RETRY_LATER_S):
             return
@@ -222,10 +206,7 @@ class Derivatives:
                 self._transform(request, image)
 
     def _store(self, work: Callable[[], None]) -> None:
-        """Call `work`, which stores an image. Call it again if the folder is deleted meanwhile.
-
-        Raises StorageError if the image can't be stored.
-        """
+        """Call `work`, again if the folder is deleted meanwhile. Raises StorageError."""
         for attempts_left in reversed(range(MAX_ATTEMPTS)):
             try:
                 work()
@@ -254,9 +235,7 @@ class Derivatives:
 
     @contextmanager
     def _new_file(self) -> Iterator[IO[bytes]]:
-        """Context manager that creates a file in the folder, and finally deletes it unless it has been
-        moved.
-        """
+        """Create a file in the folder, and finally delete it unless it has been moved."""
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as file:
             try:
                 yield file

@@ -17,8 +17,7 @@ def point_of_detail(
 ) -> tuple[float, float]:
     """Return the center of the region with the most edges, as fractions of the image's width and height.
 
-    The region has the size of `layout.box`, and is inside the rectangle `part`. Both are in pixels of the
-    full image, although `image` may have been decoded at a smaller size.
+    The region has the size of `layout.box` and lies in `part`; both are in pixels of the full image.
     """
     across, down = image.width / full.width, image.height / full.height
     left, top, right, bottom = part
@@ -39,10 +38,7 @@ def point_of_detail(
 
 
 def _middle_of_window(amounts: Sequence[float], share: float) -> float:
-    """Return the center of the part of a list that has the largest sum, as a fraction of the list's length.
-
-    `share` is the length of the part, as a fraction of the list's length.
-    """
+    """Return the center of the window with the largest sum. `share` and result are fractions of the length."""
     count = max(1, min(len(amounts), round(len(amounts) * share)))
     sums = [0.0, *accumulate(amounts)]
     windows = [sums[start + count] - sums[start] for start in range(len(amounts) - count + 1)]

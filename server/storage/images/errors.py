@@ -1,4 +1,4 @@
-"""Errors of the processes that resize or transform images, and of the checks before them."""
+"""Errors of resizing or transforming images."""
 
 
 class UnresizableError(Exception):

@@ -49,7 +49,7 @@ _SIGNAL_ERRORS: Mapping[int, str] = {
 
 
 def main() -> None:
-    """Fork a decoder for each message on the socket, until the socket is closed or unused for IDLE_S."""
+    """Fork a decoder for each message on the socket, until it is closed or unused for IDLE_S."""
     server_socket, exit_pipe = socket.socket(fileno=int(sys.argv[1])), _child_exit_pipe()
     Image.init()  # imports Pillow's plugins
     lower_priority()  # after the imports, because the client waits only START_TIMEOUT_S for the first reply
@@ -91,7 +91,6 @@ def _fork(connection: socket.socket, others: Sequence[socket.socket]) -> int:
 
 
 def _child_exit_pipe() -> int:
-    """Return a pipe that becomes readable when a decoder exits."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)
@@ -100,7 +99,7 @@ def _child_exit_pipe() -> int:
 
 
 def _reap_decoders(decoders: dict[int, socket.socket], poll: select.poll) -> None:
-    """Close the sockets of exited decoders. If an image has crashed its decoder, tell the client."""
+    """Close exited decoders' sockets. If an image crashed its decoder, tell the client."""
     while decoders:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -130,7 +129,7 @@ def _receive(server_socket: socket.socket, amount: int) -> tuple[bytes, list[int
 
 
 def _serve(connection: socket.socket) -> NoReturn:
-    """Transform images as a decoder, until one can't be transformed or no job arrives for DECODER_IDLE_S."""
+    """Transform images, until one can't be transformed or no job arrives for DECODER_IDLE_S."""
     _limit_process()
     try:
         for _ in range(MAX_JOBS):
@@ -176,7 +175,7 @@ def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> T
 
 
 def _reason(error: Exception) -> str:
-    """Return why an image can't be transformed, such as "is damaged" (without a subject)."""
+    """Return why an image can't be transformed, without a subject: "is damaged"."""
     if isinstance(error, MemoryError):
         return "takes too much memory to decode"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:

@@ -1,4 +1,4 @@
-"""Geometry of transformations: the part of an image that is visible in the result, and its size."""
+"""Geometry of transformations: the visible part of an image, and the result's size."""
 
 from dataclasses import dataclass, replace
 
@@ -10,9 +10,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in the imag
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Placement of an image: the part `box` is resized to `size`, and centered on a canvas of size
-    `canvas`.
-    """
+    """Placement of an image: `box` is resized to `size`, and centered on a canvas."""
 
     box: Box
     size: ImageSize
@@ -20,7 +18,7 @@ class Layout:
 
 
 def lay_out(image: ImageSize, transformation: Transformation) -> Layout:
-    """Return the layout of a transformation's result. `image` is the original's size after EXIF rotation."""
+    """Return a result's layout. `image` is the original's size after EXIF rotation."""
     if transformation.rectangle is None:
         return _lay_out(image, transformation)
     left, top, right, bottom = clip_rectangle(image, transformation.rectangle)
@@ -40,9 +38,9 @@ def _point(transformation: Transformation) -> tuple[float, float]:
 
 
 def clip_rectangle(image: ImageSize, rectangle: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """Clip a rectangle (left, top, width, height) to the image, leaving at least one pixel.
+    """Clip a rectangle (left, top, width, height) to the image. Return (left, top, right, bottom).
 
-    Return (left, top, right, bottom).
+    At least one pixel remains.
     """
     left, top = min(rectangle[0], image.width - 1), min(rectangle[1], image.height - 1)
     return left, top, min(left + rectangle[2], image.width), min(top + rectangle[3], image.height)
@@ -71,7 +69,7 @@ def _lay_out(image: ImageSize, transformation: Transformation) -> Layout:
 
 
 def _requested_sides(image: ImageSize, transformation: Transformation) -> tuple[int | None, int | None]:
-    """Return the width and height that the request determines. A side that it leaves open is None."""
+    """Return the requested width and height. A side that the request leaves open is None."""
     width, height = transformation.pixel_width, transformation.pixel_height
     if transformation.ratio:
         if width is None and height is None:  # as large as possible
@@ -88,7 +86,6 @@ def _requested_sides(image: ImageSize, transformation: Transformation) -> tuple[
 
 
 def _limit_if_outside(side: float, limits: tuple[int, int]) -> int | None:
-    """Return the limit that `side` exceeds, or None if it is within the limits."""
     lowest, highest = limits
     return None if lowest <= round(side) <= highest else lowest if side < lowest else highest
 

@@ -1,4 +1,4 @@
-"""Detection of file types (images, other media, text) from the first bytes."""
+"""Detection of file types from the first bytes."""
 
 import codecs
 import math
@@ -27,7 +27,7 @@ SIGNATURE_BYTES = 12  # length of the longest signature
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """An image's width and height in pixels, after EXIF rotation."""
+    """Width and height in pixels, after EXIF rotation."""
 
     width: int
     height: int
@@ -42,7 +42,7 @@ class TransformedImage:
 
 
 def sniff(content: Path | bytes) -> tuple[str, str] | None:
-    """Detect a file's media type and extension from its first bytes. Return None for unknown types."""
+    """Detect a file's media type and extension from its first bytes, or return None."""
     guess = filetype.guess(content if isinstance(content, bytes) else str(content))
     if guess is None:
         return None
@@ -51,12 +51,11 @@ def sniff(content: Path | bytes) -> tuple[str, str] | None:
 
 
 def has_signature(data: bytes, format_: str) -> bool:
-    """Return whether a file's first bytes are those of an image in this format."""
     return bool(_SIGNATURES[format_].match(data))
 
 
 def is_text(content: Path | bytes) -> bool:
-    """Return True if the first bytes of a file are UTF-8 text."""
+    """Return True if a file's first bytes are UTF-8 text."""
     if isinstance(content, bytes):
         head = content[:_TEXT_BYTES]
     else:

@@ -1,8 +1,5 @@
-"""Limits on the pixels of images.
-
-- MAX_MEASURED_PIXELS: a file that declares more is not treated as an image.
-- MAX_DECODED_PIXELS: a larger image gets no variants at upload.
-- The setting `media.transform.max_pixels`: a larger image is not transformed by URL.
+"""Limits on images: above MAX_MEASURED_PIXELS, a file is no image; above MAX_DECODED_PIXELS, it gets no
+variants.
 """
 
 MAX_MEASURED_PIXELS = 100_000_000  # Even a tiny file can declare a huge number.

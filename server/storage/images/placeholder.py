@@ -1,4 +1,4 @@
-"""Placeholder and main color of an image, which front ends display until the image is loaded."""
+"""Placeholder and main color, displayed until an image is loaded."""
 
 import blurhash
 from PIL import Image
@@ -11,7 +11,7 @@ _PALETTE_COLORS = 8  # colors of the palette from which the main color is chosen
 
 
 def make_placeholder(image: Image.Image) -> dict[str, str]:
-    """Return an image's BlurHash as `placeholder`, and its main color as `color`, such as `#5b7f95`."""
+    """Return an image's BlurHash (`placeholder`) and main color (`color`), such as `#5b7f95`."""
     small = _shrink_and_flatten(image)
     small.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
     across, down = _components(*small.size)
@@ -22,7 +22,7 @@ def make_placeholder(image: Image.Image) -> dict[str, str]:
 
 
 def _shrink_and_flatten(image: Image.Image) -> Image.Image:
-    """Return a small copy of an image with 8 bits per color channel, on a white background."""
+    """Return a small copy with 8 bits per color channel, on a white background."""
     small = to_interpolable(image)
     small = small.reduce(max(1, min(small.size) // (4 * _MAX_SIDE_PIXELS)))
     return flatten(small.convert("RGBA") if "A" in small.getbands() else small)
@@ -34,7 +34,6 @@ def _components(width: int, height: int) -> tuple[int, int]:
 
 
 def _main_color(image: Image.Image) -> str:
-    """Return the most frequent color, with similar colors counted together."""
     reduced = image.quantize(_PALETTE_COLORS)
     counts = reduced.histogram()
     start = 3 * counts.index(max(counts))

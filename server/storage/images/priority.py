@@ -19,10 +19,7 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 
 
 def lower_priority() -> None:
-    """Lower the priority of this process and its future children, and shorten their time slices.
-
-    The time slices stay as they are if the kernel can't change them.
-    """
+    """Lower the priority of this process and its future children and, if possible, shorten their time slices."""
     os.nice(NICENESS)
     number = _SYSTEM_CALLS.get(platform.machine())
     if number is None:

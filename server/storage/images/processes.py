@@ -1,7 +1,4 @@
-"""Client of the processes that transform images (server.storage.images.fork_server).
-
-Each decoder serves this client only, and has a socket of its own. It transforms one image at a time.
-"""
+"""Client of the processes that transform images (server.storage.images.fork_server)."""
 
 import atexit
 import json
@@ -44,9 +41,9 @@ _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A transformation of one image. `avif_threads` limits the threads for AVIF (0 means one for each core).
+    """A transformation of one image. `avif_threads` is 0 for one thread for each core.
 
-    The result is in `format`, or in one of `alternative_formats` if the file is smaller in that format.
+    The result is in `format`, or in one of `alternative_formats` if it is smaller.
     """
 
     transformation: Transformation
@@ -58,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A decoder's result: the new image's size, format and SHA-256 digest, and the digest of its source."""
+    """The new image's size, format and SHA-256 digest, and the digest of its source."""
 
     size: ImageSize
     format: str
@@ -67,7 +64,7 @@ class JobResult:
 
 
 class ImageProcesses:
-    """Thread-safe client of the fork server and its decoders. The fork server is started on first use."""
+    """Thread-safe client of the fork server, which is started on first use, and its decoders."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,10 +74,7 @@ class ImageProcesses:
         self._idle: list[socket.socket] = []
 
     def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> JobResult:
-        """Transform the image in `source`, and write it to `target`.
-
-        Raises UntransformableError, LostProcessError, and OSError, for example if the disk is full.
-        """
+        """Transform `source` into `target`. Raises UntransformableError, LostProcessError and OSError."""
         reply = self._reply(job, source, target)
         if "error" in reply:
             raise UntransformableError(str(reply["error"]), str(reply.get("source_digest", "")))
@@ -113,7 +107,7 @@ class ImageProcesses:
             return self._idle.pop() if self._idle else None
 
     def _new_decoder(self) -> socket.socket:
-        """Return a socket to a new decoder. If the fork server does not respond, start a new fork server."""
+        """Return a socket to a new decoder. Restarts the fork server if it does not respond."""
         for _ in range(MAX_ATTEMPTS):
             ours, theirs = socket.socketpair()
             with self._lock, theirs:
@@ -151,10 +145,7 @@ class ImageProcesses:
         return ours
 
     def end(self, link: socket.socket | None = None) -> None:
-        """Kill the fork server and its decoders.
-
-        If `link` is given, do so only if it is the current fork server's.
-        """
+        """Kill the fork server, if its socket is `link` or that is None, and its decoders."""
         with self._lock:
             if self._link is None or self._process is None or link not in (None, self._link):
                 return
@@ -170,7 +161,7 @@ class ImageProcesses:
             self._idle.clear()
 
     def forget(self) -> None:
-        """Close the sockets in a forked process. The fork server itself belongs to the parent process."""
+        """Close the sockets in a forked process, whose parent owns the fork server."""
         for each in (self._link, *self._decoders):
             if each is not None:
                 each.close()
@@ -194,10 +185,7 @@ atexit.register(lambda: _client.end())
 
 
 def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
-    """Send a job to a decoder, and return the reply.
-
-    A reply that does not end with END means a lost decoder.
-    """
+    """Send a job to a decoder, and return the reply. Without END, the decoder is lost."""
     try:
         socket.send_fds(decoder, [message], descriptors)
     except OSError:

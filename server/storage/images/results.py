@@ -1,4 +1,4 @@
-"""Format and dimensions of a transformation's result, computed before the image is decoded."""
+"""Format and dimensions of a transformation's result, computed before decoding."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ _ANIMATED_EXTENSIONS = frozenset({".gif", ".webp", ".png", ".avif"})  # of origi
 def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
     """Return the dimensions of a transformed image.
 
-    Raises SizeLimitError if the image or the result is too large, or if the rectangle is outside the image.
+    Raises SizeLimitError if an image is too large, or if the rectangle is outside the image.
     """
     if image.width * image.height > settings.max_pixels:
         raise SizeLimitError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
@@ -44,10 +44,9 @@ def result_size(image: ImageSize, transformation: Transformation, settings: Tran
 
 
 def animation_limit(extension: str, format_: str, settings: TransformSettings) -> int:
-    """Return the settings' `max_pixels` if the result can be an animation, otherwise 0.
+    """Return `max_pixels` if the result can be an animation (a larger one becomes a still image), else 0.
 
-    Larger animations become still images, so the limit is part of the result's cache key. `format_` is "" to
-    keep the original's format.
+    `format_` is "" for the original's format.
     """
     result = format_ or OWN_FORMATS[extension]
     can_move = extension in _ANIMATED_EXTENSIONS and (result == AUTO or result in ANIMATED_FORMATS)

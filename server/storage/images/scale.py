@@ -26,10 +26,9 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, extension: str, max_pixels: int) -> dict[str, dict[str, Any]]:
-    """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
+    """Write an image's variants to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    The result also contains the image's placeholder and main color, under PLACEHOLDER_KEY. Raises OSError or
-    any exception from Pillow if the image is damaged or has more than `max_pixels` pixels.
+    PLACEHOLDER_KEY is the placeholder and main color. Raises OSError, or any exception from Pillow.
     """
     size, image = _decode(file, extension, max_pixels)
     made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: make_placeholder(image)}
@@ -118,7 +117,7 @@ def _limit_process() -> None:
 
 
 def main() -> None:
-    """Resize the image that is read from standard input, and print the result of `scale` as JSON."""
+    """Resize the image on standard input, and print the result of `scale` as JSON."""
     _limit_process()
     folder, extension, max_pixels = sys.argv[1:]
     try:

@@ -1,4 +1,4 @@
-"""Scheduling of image transformations: limits on waiting requests and on concurrent transformations."""
+"""Limits on waiting and concurrent image transformations."""
 
 import threading
 import time
@@ -28,12 +28,11 @@ _NOT_READY = "The image is not ready yet; try again"
 
 
 class TransformationQueue:
-    """Queue of transformations for one site. Safe for use by several threads and processes.
+    """Queue of one site's transformations, shared by threads and processes.
 
-    All processes together run at most `concurrency` transformations at the same time. `is_answering` returns
-    True while the server is busy with other requests. Meanwhile, only one transformation runs for each
-    client, and the last slot is reserved for images that have waited for LAST_SLOT_WAIT_S. `create_folder`
-    creates the folder for lock files if necessary, and returns it.
+    The processes together run at most `concurrency` at once. While `is_answering` returns True because of
+    other requests, each client gets one, and the last slot goes to an image that has waited for
+    LAST_SLOT_WAIT_S. `create_folder` returns the folder of the lock files.
     """
 
     def __init__(
@@ -66,10 +65,9 @@ class TransformationQueue:
     ) -> None:
         """Call `work` in another thread, once for all requests that wait for the result `name`.
 
-        `is_remote` is set if the work downloads from the bucket. `client` is the network of the requesting
-        client, or "" if requests are not limited by client. `began` is when the caller began to wait
-        (time.monotonic()). Raises BusyError if that is too long ago. In that case, the work continues for
-        later requests.
+        `is_remote` means a download from the bucket. `client` is the requesting network, or "" if requests
+        are not limited by client. `began` is when the caller began to wait (time.monotonic()). Raises
+        BusyError after a timeout, but the work goes on.
         """
         with self._limit_waiting(client, is_remote=is_remote):
             future = self._running_work(name, work, is_remote=is_remote)
@@ -81,7 +79,7 @@ class TransformationQueue:
                 raise BusyError(_NOT_READY) from error
 
     def run_later(self, name: str, work: Callable[[], None]) -> None:
-        """Call `work` in the background, unless it is already scheduled or MAX_LATER others are."""
+        """Call `work` in the background, unless it is scheduled or MAX_LATER others are."""
         with self._lock:
             if name in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
                 return
@@ -92,11 +90,9 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Context manager that waits until a transformation may start: there is a free slot, and no other
-        process or thread is making the result `key`.
+        """Wait for a free slot, and until no other thread or process makes the result `key`.
 
-        `client` is the network of the requesting client, or "" if requests are not limited by client. Raises
-        BusyError and OSError.
+        `client` is the requesting network, or "". Raises BusyError and OSError.
         """
         deadline, folder = time.monotonic() + QUEUE_TIMEOUT_S, self._create_folder()
         with self._client_slot(folder, client, deadline):
@@ -111,7 +107,7 @@ class TransformationQueue:
 
     @contextmanager
     def _client_slot(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
-        """Context manager that runs only one transformation for each client while the server is busy."""
+        """Run one transformation for each client while the server is busy."""
         if not client or not self._is_answering():
             yield
             return
@@ -127,7 +123,6 @@ class TransformationQueue:
 
     @contextmanager
     def _limit_waiting(self, client: str, *, is_remote: bool) -> Iterator[None]:
-        """Context manager that limits the number of waiting requests. Raises BusyError."""
         is_limited = bool(client) and self._is_answering()
         with self._lock:
             if (
@@ -181,7 +176,7 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Context manager that holds one of the slots shared by all processes. Raises BusyError."""
+        """Hold one of the slots shared by all processes. Raises BusyError."""
         locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
         began = time.monotonic()
         while not (held := next((lock for lock in self._allowed(locks, began) if lock.acquire()), None)):
@@ -202,7 +197,7 @@ class TransformationQueue:
 
 @contextmanager
 def _locked(path: Path, deadline: float) -> Iterator[None]:
-    """Context manager that locks the file at `path`. Raises BusyError after the deadline."""
+    """Lock a file. Raises BusyError after the deadline."""
     lock = FileLock(path)
     while not lock.acquire():
         if time.monotonic() >= deadline:

@@ -65,11 +65,10 @@ def transform(
     max_pixels: int,
     alternative_formats: Sequence[str] = (),
 ) -> TransformedImage:
-    """Transform the image in `source`, and write the result to `target`.
+    """Transform `source` into `target`, in `format_` or a smaller one of `alternative_formats`.
 
-    The result is in `format_`, or in one of `alternative_formats` if it looks the same and is smaller.
-    `max_pixels` limits the number of decoded pixels, in all frames together. Raises UntransformableError, and
-    any exception from Pillow if the image is damaged.
+    `max_pixels` limits the decoded pixels of all frames together. Raises UntransformableError, or any
+    exception from Pillow if the image is damaged.
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
     if image.width * image.height > max_pixels:
@@ -93,7 +92,7 @@ def transform(
 
 
 class _LargerError(Exception):
-    """The new file would be larger than the file that it should replace."""
+    """Raised if the new file would be larger than the one that it should replace."""
 
 
 class _LimitedFile(BytesIO):
@@ -111,10 +110,9 @@ class _LimitedFile(BytesIO):
 def _replace_if_smaller(
     image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str
 ) -> bool:
-    """Replace the file in `target` with one in `format_`, if the image looks the same and the file is
-    smaller.
+    """Replace `target` with a file in `format_` if it looks the same and is smaller.
 
-    Return True if it was replaced.
+    Return True if this call replaced it.
     """
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         return False  # A JPEG can't be transparent.
@@ -151,8 +149,7 @@ def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, layout: Layo
 def _mask_of_wide_color(image: Image.Image, source: IO[bytes]) -> Image.Image | None:
     """Return an alpha mask for a PNG with a 16-bit transparent color, or None for other images.
 
-    Pillow only keeps the upper 8 bits, so the lower ones are decoded separately. Without them, similar colors
-    would be transparent, too.
+    Pillow keeps only the upper 8 bits, so similar colors would become transparent too.
     """
     color = image.info.get("transparency")
     if not isinstance(image, PngImageFile) or not isinstance(color, tuple):
@@ -180,7 +177,7 @@ def _differs(band: Image.Image, value: int) -> Image.Image:
 def _move_to_detail(
     image: Image.Image, full: ImageSize, transformation: Transformation, layout: Layout
 ) -> Layout:
-    """Return the layout, moved to where the image has the most detail if the transformation requests this."""
+    """Move the layout to the most detail, if the transformation requests this."""
     if not transformation.keeps_detail:
         return layout
     part = (0, 0, full.width, full.height)
@@ -225,7 +222,7 @@ def _render(image: Image.Image, full: ImageSize, layout: Layout, format_: str) -
 
 
 def to_interpolable(image: Image.Image) -> Image.Image:
-    """Convert an image to a mode with 8 bits per channel and no palette."""
+    """Convert an image to 8 bits per channel without a palette."""
     if image.mode in ("RGB", "RGBA", "L", "LA", "CMYK") and "transparency" not in image.info:
         return image
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
@@ -245,7 +242,7 @@ def to_interpolable(image: Image.Image) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Convert an image to the sRGB color space, which browsers assume for images without a profile."""
+    """Convert an image to sRGB, which browsers assume for images without a profile."""
     alpha = image.getchannel("A") if image.mode in ("RGBA", "LA") else None
     colors = image.convert(image.mode[:-1]) if alpha else image
     if profile:
@@ -264,10 +261,9 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 # Photographs of a site usually have the same few profiles. Saves 2 ms for each image.
 @lru_cache(maxsize=4)
 def conversion_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """Return the conversion from a color profile to sRGB, or None if it would not change any color.
+    """Return the conversion from a color profile to sRGB, or None if no color would change.
 
-    `mode` is the image's mode in Pillow. Raises PyCMSError if the profile is damaged or does not fit the
-    mode.
+    `mode` is Pillow's. Raises PyCMSError if the profile is damaged or does not fit.
     """
     described = ImageCms.ImageCmsProfile(BytesIO(profile))
     conversion = ImageCms.buildTransform(described, _SRGB, mode, "RGB")

@@ -1,7 +1,4 @@
-"""Resized variants (formats) of images, stored in .bifolio/formats/ by image hash.
-
-Images are resized one at a time, in a separate process.
-"""
+"""Resized variants (formats) of images, in .bifolio/formats/ by image hash."""
 
 import hashlib
 import json
@@ -79,7 +76,6 @@ def should_have_variants(image_size: ImageSize | None, extension: str) -> bool:
 
 
 def key_of(file: IO[bytes]) -> str:
-    """Return the hash of an image, which is the key of its resized variants."""
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
@@ -87,10 +83,9 @@ def key_of(file: IO[bytes]) -> str:
 def cached_variants_and_placeholder(
     folder: Path, key: str, upload_path: str
 ) -> tuple[dict[str, Any] | None, Placeholder | None]:
-    """Return an image's variants in the API's format, and its placeholder and main color.
+    """Return an image's variants as in the API, and its placeholder and main color, or None for each.
 
-    Either is None if it does not exist yet. `key` is the image's hash, and `upload_path` is its path relative
-    to content/uploads/.
+    `key` is the image's hash, and `upload_path` its path in content/uploads/.
     """
     try:
         record = read_checked(folder / key / _RECORD_FILE)
@@ -113,15 +108,15 @@ def _sizes(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the width, height, size in bytes and digest of each resized variant, by name.
+    """Return each variant's width, height, size in bytes and digest, by name.
 
-    Raises OSError if the variants do not exist yet, and ValueError if the record is damaged.
+    Raises OSError if there are none yet, and ValueError if the record is damaged.
     """
     return _sizes(read_checked(folder / key / _RECORD_FILE))
 
 
 def has_all_variants(folder: Path, key: str, extension: str) -> bool:
-    """Return True if all resized variants of an image exist and are undamaged."""
+    """Return True if all variants of an image exist and are undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -142,13 +137,9 @@ def describe_variants(record: Mapping[str, Mapping[str, int]], upload_path: str)
 
 
 def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> None:
-    """Create an image's resized variants and placeholder, unless they exist. `key` is the image's hash.
+    """Create an image's missing variants and placeholder. `key` is the image's hash.
 
-    Raises:
-
-    - UnresizableError if the image can't be resized.
-    - BusyError if other images take too long.
-    - OSError if the file was replaced, or if resizing fails for another reason.
+    Raises UnresizableError, BusyError if other images take too long, and OSError.
     """
     target = folder / key
     folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.
@@ -181,12 +172,12 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's resized variants, so the variants will be created again."""
+    """Delete the record of an image's variants, so that they are created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
             _remove(record)
-            os.utime(folder)  # This notifies the jobs (see `ImageCache.mark`).
+            os.utime(folder)  # This notifies the jobs (see `ImageCache.change_counter`).
 
 
 def _remove(path: Path) -> None:
@@ -197,9 +188,9 @@ def _remove(path: Path) -> None:
 
 
 def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images affected.
+    """Delete unneeded variants that were not used for RETENTION_S. Return the number of their images.
 
-    `find_needed` returns the keys of the images whose variants are still needed. Raises OSError.
+    `find_needed` returns the keys of the images that need variants. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
@@ -216,10 +207,7 @@ def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, extension: str) -> bytes:
-    """Run the program `scale` in a separate process. Return its output.
-
-    Raises UnresizableError and OSError.
-    """
+    """Run `scale` in a process, and return its output. Raises UnresizableError and OSError."""
     arguments = (folder, extension, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
@@ -257,12 +245,11 @@ def _format_json(name: str, entry: Mapping[str, int], upload_path: str) -> dict[
 
 
 def split_variant_path(upload_path: str) -> tuple[str, str] | None:
-    """Split a variant's path: `a/small_b.png` becomes (`small`, `a/b.png`). Return None for other paths."""
+    """Split a variant's path: `a/small_b.png` becomes (`small`, `a/b.png`). Return None for others."""
     folder, file = posixpath.split(upload_path)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in VARIANTS and rest else None
 
 
 def variant_file(folder: Path, key: str, name: str, image_path: str) -> Path:
-    """Return the path of a variant, which has the same extension as the image at `image_path`."""
     return folder / key / f"{name}{posixpath.splitext(image_path)[1].lower()}"
