@@ -1,1 +1,1 @@
-"""Parsers that report the positions of values, and editors that change only the necessary bytes."""
+"""Parsers that report positions, and editors that change only the necessary bytes."""

@@ -17,10 +17,7 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A parsed configuration file, or a mapping inside one, with the positions of its values.
-
-    For a mapping inside a file, `top` is the position of the mapping.
-    """
+    """A parsed configuration file, or a mapping in one, which begins at `top`."""
 
     path: str
     data: Mapping[str, Any]
@@ -28,7 +25,7 @@ class ConfigFile:
     top: Position | None = None
 
     def get(self, *path: str | int) -> Tree:
-        """Return the value at a path of keys and list indexes, or None if it is missing."""
+        """Return the value at a path of keys and list indexes, or None."""
         value: Tree = self.data
         for key in path:
             if isinstance(value, dict):
@@ -38,10 +35,7 @@ class ConfigFile:
         return value
 
     def entries(self, *path: str) -> list["ConfigFile"]:
-        """Return the mappings in the list at a path, or [] if the list is missing.
-
-        Raises SetupError if the value is not a list of mappings.
-        """
+        """Return the mappings in a list, or [] if it is missing. Raises SetupError for other values."""
         value = self.get(*path)
         if is_null(value):
             return []
@@ -70,7 +64,7 @@ class ConfigFile:
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, requirement: str, fix: str, *path: str | int) -> SetupError:
-        """Return an error for an invalid value. `requirement` completes "must …", for example "be a list"."""
+        """Return an error for an invalid value. `requirement` completes "must …"."""
         name = ".".join(key for key in path if isinstance(key, str))
         return self.refuse(f"{name} must {requirement} (found {describe_value(self.get(*path))})", fix, *path)
 
@@ -80,10 +74,7 @@ class ConfigFile:
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Parse site.yaml or a schema file. If `optional` is set, a missing file counts as empty.
-
-    Raises SetupError if the file can't be read or does not contain a mapping.
-    """
+    """Parse site.yaml or a schema file. If `optional` is set, it may be missing. Raises SetupError."""
     try:
         text = read_regular_file(root / path).decode("utf-8-sig")
     except OSError as error:
@@ -97,9 +88,8 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def parse_config_file(path: str, text: str, *, optional: bool = False) -> ConfigFile:
-    """Parse the text of site.yaml or a schema file. If `optional` is set, an empty text is accepted.
-
-    Raises SetupError if the text is invalid or is not a mapping.
+    """Parse the text of site.yaml or a schema file. If `optional` is set, it may be empty. Raises
+    SetupError.
     """
     positions: Positions = {}
     try:

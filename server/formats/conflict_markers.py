@@ -26,10 +26,7 @@ class Labels:
 
 
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_CHARS) -> str:
-    """Merge two texts, with conflict markers around the lines that differ.
-
-    If `base` is given, each conflict also shows the lines from `base`, as in git's `diff3` style.
-    """
+    """Merge two texts. With `base`, conflicts also show its lines, as in git's `diff3` style."""
     our_lines, their_lines = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
     alignment = _LineAlignment.of(our_lines, _LINE.findall(base)) if base is not None else None
@@ -78,10 +75,7 @@ def _differences(our_lines: Sequence[str], their_lines: Sequence[str]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _LineAlignment:
-    """Pairs of equal lines in a version and its base.
-
-    `ours[i]` and `base[i]` are the line numbers of a pair, starting at 0.
-    """
+    """Pairs of equal lines: `ours[i]` and `base[i]` are a pair's line numbers, from 0."""
 
     ours: Sequence[int]
     base: Sequence[int]

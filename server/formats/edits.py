@@ -1,4 +1,4 @@
-"""Text replacements and bracketed lists, shared by the editors for YAML, JSON and TOML."""
+"""Text replacements and bracketed lists, for the YAML, JSON and TOML editors."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ REMOVE: Any = object()  # used as a key's new value, to remove the key
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A replacement for the text from `start` to `end` (exclusive)."""
+    """Replacement of the text from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Replacement:
 
 
 def apply_replacements(text: str, replacements: list[Replacement]) -> str:
-    """Apply replacements, which must not overlap, and return the new text."""
+    """Apply replacements, which must not overlap."""
     # Insertions at the same index keep their order, and come before a removal at that index.
     ordered = sorted(replacements, key=lambda each: (each.start, each.end > each.start))
     for each in reversed(ordered):
@@ -31,7 +31,7 @@ def apply_replacements(text: str, replacements: list[Replacement]) -> str:
 
 
 def is_same_value(old: Tree, new: Any) -> bool:
-    """Return whether a value in a file already equals a new value."""
+    """Return True if a value in a file equals a new value."""
     if isinstance(new, dict):
         return (
             isinstance(old, dict)
@@ -72,11 +72,8 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An item of a bracketed list, and the text around it.
-
-    - `lead`: the text before the item.
-    - `gap`: the text between the item and its comma.
-    - `tail`: the comment after the comma.
+    """A list item, the text before it (`lead`) and before its comma (`gap`), and the comment after it
+    (`tail`).
     """
 
     lead: str
@@ -88,13 +85,10 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """A bracketed list or mapping, split into parts for editing.
+    """A bracketed list or mapping in parts. `trailing_comma` is True if a comma may follow the last item.
 
-    - `before_first`: the whitespace before a new first item.
-    - `before_other`: the whitespace before any other new item.
-    - `new_line`: the whitespace before an item that must start on a new line.
-    - `before_closing`: the whitespace before the closing bracket.
-    - `trailing_comma`: whether a comma may follow the last item.
+    The fields from `before_first` on are the whitespace before a new first item, another new item, one on a
+    new line, and the closing bracket.
     """
 
     opening: str
@@ -111,10 +105,10 @@ class Brackets:
         return "\n" in self.before_other
 
     def render(self, parts: Iterable[Part]) -> str:
-        """Return the list's text with its items replaced by `parts`. At least one item must remain.
+        """Return the list's text with new items, at least one.
 
-        Each part is a pair: the index of the old item (-1 for a new item), and the item's new text (None to
-        remove the item). Comments above removed items are kept.
+        A part is the old item's index (-1: new item) and the new text (None: remove it). Comments above
+        removed items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -143,7 +137,7 @@ class Brackets:
         return self.before_first if is_first else self.before_other
 
     def _text_after(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """Return the text after an item, and whether that text ends with a comment."""
+        """Return the text after an item, and True if it ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing_comma and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
@@ -162,10 +156,9 @@ def _on_new_line(lead: str, new_line: str) -> str:
 def split_brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing_comma: bool = True
 ) -> Brackets | None:
-    """Split a bracketed list or mapping into parts. Return None if it is empty or malformed.
+    """Split a bracketed list or mapping, whose items are at `spans` (ends are exclusive).
 
-    `spans` contains the start and end of each item. All ends are exclusive. `gap` is the default whitespace
-    after a comma.
+    Return None if it is empty or malformed. `gap` is the default whitespace after a comma.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -208,10 +201,7 @@ def split_brackets(
 
 
 def _whitespace_between_items(items: list[_Item], below: str, gap: str) -> str:
-    """Return the whitespace before a new item that is not the first item.
-
-    The default is `gap`, or `below` after an item that ends with a comment.
-    """
+    """Return the whitespace before a new item, by default `gap`, or `below` after a comment."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

@@ -1,4 +1,4 @@
-"""Front matter: the block of attributes at the top of a Markdown file."""
+"""Front matter: the attributes at the top of a Markdown file."""
 
 import json
 import re
@@ -31,10 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MarkdownParts:
-    """The parts of a Markdown file: the front matter, the lines around it, and the text below.
-
-    Without front matter, the whole file is in `body_text`.
-    """
+    """Parts of a Markdown file. Without front matter, all of it is `body_text`."""
 
     handler: "Handler | None"
     opening: str
@@ -66,7 +63,7 @@ class Handler(BaseHandler):
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> MarkdownParts:
-        """Split Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
+        """Split Markdown. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
@@ -87,9 +84,9 @@ class Handler(BaseHandler):
         duplicates: Duplicates = None,
         lines_above: int = 1,
     ) -> dict[str, Tree]:
-        """Parse front matter, which must contain a mapping. Raises SyntaxProblem.
+        """Parse front matter, which must be a mapping. Raises SyntaxProblem.
 
-        `lines_above` is the number of lines above the front matter. It is added to all line numbers.
+        `lines_above` is added to all line numbers.
         """
         found_duplicates: Duplicates = None if duplicates is None else []
         try:
@@ -216,10 +213,7 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, UnsupportedHandler())
 
 
 def split_front_matter(text: str) -> MarkdownParts:
-    """Split Markdown text at the end of its front matter.
-
-    Raises SyntaxProblem if the front matter is not closed.
-    """
+    """Split Markdown after its front matter. Raises SyntaxProblem if that is not closed."""
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
             parts = split_front_matter(text[blank.end() :])

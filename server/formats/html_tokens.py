@@ -1,7 +1,4 @@
-"""HTML tokenizer for untrusted text, which runs in linear time for any input.
-
-Python's `html.parser` and html5ever (`nh3`) can take quadratic time.
-"""
+"""HTML tokenizer that takes linear time for any input, unlike `html.parser` and `nh3`."""
 
 import re
 from collections.abc import Iterator
@@ -26,11 +23,7 @@ _LONG_NUMBER = re.compile("&#[0-9]{20,}")
 
 
 class Token(NamedTuple):
-    """A tag or a run of text.
-
-    `name` is the tag's name in lower case, or the text with its character references decoded. A tag of the
-    kind `empty` ends with `/>`. If an attribute is repeated, its first value counts.
-    """
+    """A tag (`name` in lower case) or text (decoded in `name`). A tag of the kind `empty` ends with `/>`."""
 
     kind: Literal["text", "start", "empty", "end"]
     name: str
@@ -40,9 +33,9 @@ class Token(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[Token]:
-    """Yield the tags and runs of text in HTML, omitting comments.
+    """Yield the tags and texts of HTML, without comments.
 
-    An unclosed tag and everything after it count as text. An unclosed comment extends to the end.
+    An unclosed tag and all after it are text; an unclosed comment extends to the end.
     """
     at = text_start = 0
     while found := _MARKUP.search(html, at):
@@ -89,7 +82,7 @@ def _tag(html: str, start: int) -> Token | None:
 
 
 def _end_of_comment(html: str, start: int) -> int:
-    """Return the index after the comment or declaration at `start`, or -1 if there is none."""
+    """Return the index after the comment or declaration at `start`, or -1."""
     if html.startswith("<!--", start):
         # `<!-->` is a whole comment.
         found = _COMMENT_END.search(html, start + 2)

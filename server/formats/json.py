@@ -1,4 +1,4 @@
-"""JSON parser and writer, and an editor that changes values and leaves all other bytes unchanged."""
+"""JSON parser, writer, and an editor that leaves all other bytes unchanged."""
 
 import json
 import re
@@ -20,7 +20,6 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def json_nodes(text: str) -> Node:
-    """Parse valid JSON into a syntax tree."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
@@ -91,17 +90,14 @@ _PROBLEMS = (
 
 
 def count_values(text: str, limit: float) -> int:
-    """Return the number of values in JSON text without parsing it. Counting stops at `limit` + 1."""
+    """Count the values in JSON text without parsing it, up to `limit` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), limit + 1))
     return _count_with_stop(text, limit)[0]
 
 
 def count_values_of_string(text: str, limit: float) -> int:
-    """Return the number of values in JSON text, or 1 if the text is not JSON.
-
-    Counting stops at `limit` + 1.
-    """
+    """Count the values in JSON text up to `limit` + 1, or return 1 if it is not JSON."""
     count, end = _count_with_stop(text, limit)
     try:
         json.loads(text[:end])
@@ -130,7 +126,7 @@ def _count_with_stop(text: str, limit: float) -> tuple[int, int]:
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Numbers with a fraction or an exponent become Plain. Raises SyntaxProblem."""
+    """Parse JSON. Numbers with a fraction or exponent become Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -221,10 +217,10 @@ def json_text(
     compact: bool = False,
     margin: str = "",
 ) -> str:
-    """Return a value as JSON, keeping all digits of numbers.
+    """Return a value as JSON, with all digits of numbers.
 
-    `indent` is one level of indentation, or None to write a single line. `margin` is the indentation of the
-    current line. `compact` omits the spaces after `,` and `:`.
+    `indent` is one level of indentation (None: a single line), and `margin` the current line's. `compact`
+    omits the spaces after `,` and `:`.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -257,7 +253,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Return JSON text with the top-level keys in `changes` updated. REMOVE as a value removes the key."""
+    """Return JSON text with changed top-level keys. REMOVE removes a key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     compact = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -266,10 +262,7 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """JSON editor that keeps the style of the existing text.
-
-    `indent_unit` is one level of indentation, or None if the text is not indented.
-    """
+    """JSON editor that keeps the style. `indent_unit` is one level, or None without indentation."""
 
     def __init__(self, text: str, indent_unit: str | None, compact: bool) -> None:
         self.text, self.indent_unit, self.compact = text, indent_unit, compact
@@ -329,10 +322,7 @@ class _JsonEditor:
                 yield -1, written + colon + self.render(new, near, multiline)
 
     def render(self, value: Any, index: int, multiline: bool) -> str:
-        """Return the text of a new value, indented to match the line that contains `index`.
-
-        If `multiline` is set, the text can span multiple lines.
-        """
+        """Return a new value's text, indented like the line at `index`."""
         line = self.text[line_start(self.text, index) :]
         indent = self.indent_unit if multiline else None
         text = json_text(

@@ -22,17 +22,14 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Find the links, images and headings in Markdown text.
-
-    `first_line` is the number of the text's first line in the file.
-    """
+    """Find the links, images and headings. `first_line` is the text's line number in the file."""
     reader = _Reader(_SURROGATE.sub(_REPLACEMENT, text), first_line)
     reader.read()
     return reader.result()
 
 
 def markdown_to_html(text: str) -> str:
-    """Render Markdown as HTML, with tables and strikethrough. HTML in the text is left unchanged."""
+    """Render Markdown with tables and strikethrough as HTML. HTML in it is left unchanged."""
     return render_html(_SURROGATE.sub(_REPLACEMENT, text), options=_HTML_OPTIONS)
 
 

@@ -1,4 +1,4 @@
-"""Editor that renames keys in a file and leaves all other bytes unchanged."""
+"""Editor that renames keys and leaves all other bytes unchanged."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,10 +17,7 @@ Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Rename keys in a file's text, and return the new text.
-
-    In Markdown, only keys in the front matter are renamed.
-    """
+    """Rename keys in a file's text. In Markdown, only those in the front matter."""
     if not renames:
         return text
     if not markdown:

@@ -1,6 +1,5 @@
-"""Editor that changes the order of keys in a JSON or YAML mapping, and moves comments along with their keys.
-
-The caller must parse the resulting text to verify the change.
+"""Editor that reorders keys in JSON or YAML, with their comments. The caller must parse the result to
+verify it.
 """
 
 from collections.abc import Sequence
@@ -43,7 +42,7 @@ def _flow_spans(node: Node) -> list[_Span]:
 
 
 def _line_spans(text: str, node: Node) -> list[_Span] | None:
-    """Return the lines of each key, with the comments above it. Return None if two keys share a line."""
+    """Return each key's lines, with the comments above it, or None if two keys share a line."""
     spans: list[_Span] = []
     lowest = line_start(text, node.keys[0].start)
     while lowest > 0 and text[line_start(text, lowest - 1) : lowest].lstrip(" \t").startswith("#"):

@@ -1,4 +1,4 @@
-"""Positions in text: line numbers, columns and character indexes."""
+"""Line numbers, columns and character indexes in text."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,7 +16,7 @@ def line_start(text: str, index: int) -> int:
 
 
 def line_end(text: str, index: int) -> int:
-    """Return the index of the end of the line that contains `index`, before its line break."""
+    """Return the end of the line that contains `index`, before its line break."""
     end = text.find("\n", index)
     end = len(text) if end < 0 else end
     return end - 1 if end > index and text[end - 1] == "\r" else end
@@ -28,9 +28,9 @@ def next_line(text: str, index: int) -> int:
 
 
 def comments_start(text: str, index: int, lower_limit: int = 0) -> int:
-    """Return the start of the comment lines directly above the line that contains `index`.
+    """Return the start of the comment lines directly above the line of `index`, or of that line.
 
-    If there are none, return the start of the line itself. Text before the index `lower_limit` is ignored.
+    Text before `lower_limit` is ignored.
     """
     index = line_start(text, index)
     while index > lower_limit:
@@ -47,12 +47,12 @@ KeyPath = tuple[str | int, ...]
 
 
 def attribute_path(path: KeyPath) -> str:
-    """Return a dotted path without list indexes, such as `rows.code` for `("rows", 3, "code")`."""
+    """Return a dotted path without list indexes: `rows.code` for `("rows", 3, "code")`."""
     return ".".join(part for part in path if isinstance(part, str))
 
 
 class Position(NamedTuple):
-    """Line and column of a key or list item, both starting at 1.
+    """Line and column of a key or list item, from 1.
 
     `value_column` is the column of a scalar value on the same line, or 0.
     """
@@ -67,11 +67,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class DuplicateKey:
-    """An overridden occurrence of a duplicate key. Only the last occurrence counts.
+    """An overridden occurrence of a duplicate key, of which the last occurrence counts.
 
-    - `line` and `column`: the position of the overridden occurrence.
-    - `last_line`: the line of the last occurrence.
-    - `text`: the overridden value if it is a scalar.
+    `last_line` is the line of the last one. `text` is the overridden value if it is a scalar.
     """
 
     path: KeyPath
@@ -89,7 +87,7 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest_position(positions: Positions, key_path: KeyPath) -> Position | None:
-    """Return the position of a value, or else of its nearest parent with a known position, or None."""
+    """Return the position of a value, or else of its nearest parent that has one."""
     return next(
         (positions[key_path[:end]] for end in range(len(key_path), 0, -1) if key_path[:end] in positions),
         None,

@@ -1,7 +1,4 @@
-"""The parsed content of files, as dicts, lists and scalars.
-
-Unquoted values are kept as text (`Plain`), because the schema determines their types.
-"""
+"""Parsed content of files. Unquoted values stay text (`Plain`), because the schema determines their types."""
 
 import math
 import re
@@ -16,13 +13,13 @@ Tree = Any
 
 
 class Plain(str):
-    """The text of an unquoted value. The schema determines the value's type."""
+    """Text of an unquoted value, whose type the schema determines."""
 
     __slots__ = ()
 
 
 def describe_value(tree: Any) -> str:
-    """Describe a value for use in a message, such as `"abc"`, `12` or `a list`."""
+    """Describe a value for messages: `"abc"`, `12` or `a list`."""
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -46,7 +43,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return the nesting depth of lists and mappings, without using recursion."""
+    """Return the nesting depth of lists and mappings, without recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -58,7 +55,7 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Return the number of values in a tree. Counting stops at MAX_NODES + 1."""
+    """Count the values in a tree, up to MAX_NODES + 1."""
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -77,11 +74,9 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """A value in a syntax tree, and its position in the text.
+    """A value in a syntax tree. `end` is before comments and blank lines that follow it.
 
-    - `end`: the end of the value, before any comments and blank lines that follow it.
-    - `style`: a scalar's quote or block character. For a list or mapping, `flow` or `block`.
-    - `anchored`: whether the value has an anchor or a tag.
+    `style` is a scalar's quote or block character, or `flow` or `block`. `anchored` means an anchor or tag.
     """
 
     kind: Kind
@@ -119,7 +114,7 @@ def is_null(value: Tree) -> bool:
 
 
 def resolve_plain_values(tree: Tree) -> Any:
-    """Convert unquoted values to the types of YAML 1.2's core schema.
+    """Convert unquoted values to YAML 1.2's core types.
 
     Raises ValueError for .inf, .nan and numbers that are too large.
     """

@@ -21,10 +21,6 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(max_waiting: int = MAX_WAITING_REQUESTS, timeout_s: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a mutex for costly requests.
-
-    At most `max_waiting` requests can wait for it, each for up to `timeout_s` seconds.
-    """
     return BoundedMutex("take long", max_waiting, timeout_s)
 
 
@@ -33,9 +29,7 @@ def large_responses() -> BoundedMutex:
 
 
 class Budget:
-    """Limits on a request's CPU time, steps, response bytes and body values.
-    Without settings, there are no limits. Not thread-safe.
-    """
+    """Limits on a request's CPU time, steps, response bytes and body values. Not thread-safe."""
 
     def __init__(
         self,
@@ -50,16 +44,14 @@ class Budget:
         is_write: bool = False,
         finishes: bool = False,
     ) -> None:
-        """Create a budget.
+        """Create a budget, without limits if `settings` is None.
 
         - `turns`, `large`: the mutexes for costly requests and large responses.
-        - `waits`: whether the thread is allowed to block until it acquires a mutex.
-        - `is_costly`: whether to acquire `turns` even before COSTLY_CPU_S seconds have been used.
+        - `waits`: whether the thread may block until it acquires a mutex.
+        - `is_costly`: whether to acquire `turns` from the start.
         - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
-        - `is_client_gone`: returns whether the client has disconnected.
-        - `finishes`: whether to continue after the client has disconnected. This is necessary if the request
-          may already have changed the site.
-        - `is_write`: whether the budget is for preparing a write. The number of steps is then unlimited.
+        - `finishes`: whether to continue after the client has disconnected, as a write must.
+        - `is_write`: whether the number of steps is unlimited, to prepare a write.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, is_costly, is_client_gone, on_loop
@@ -76,36 +68,34 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def of_write(self) -> "Budget":
-        """Return a new budget for preparing a write. It never waits for a mutex, so it can be used while
-        the caller holds the write lock.
+        """Return a budget for preparing a write. It never waits for a mutex, so it suits holders of the write
+        lock.
         """
         return Budget(self._settings, is_client_gone=self._gone, is_write=True)
 
     def spend(self, steps: int) -> None:
-        """Charge steps before doing the work. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""
+        """Charge steps before the work. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""
         self._left -= steps
         if self._left < 0:
             self._renew()
 
     def check(self) -> None:
-        """Check the limits before long work that costs few steps. Raises the same errors as `spend`."""
+        """Check the limits before long work. Raises the same errors as `spend`."""
         self._renew()
 
     def write(self, size: int) -> None:
-        """Charge `size` response bytes. Raises the same errors as `allow`."""
         self._bytes -= size
         if self._bytes < self._small_until:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """From now on, count everything appended to `pieces` as part of the response.
-        The next call replaces `pieces`.
-        """
+        """From now on, count only what is appended to `pieces` as the response."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
-        """Raise LimitError if `size` more bytes would exceed the response limit.
+        """Raise LimitError if `size` more bytes exceed the limit of the response.
+
         Raises BusyError or NeedsThreadPool if a large response can't be rendered now.
         """
         if self._bytes - size < self._small_until:
@@ -115,7 +105,7 @@ class Budget:
             raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
-        """Count values in the request body. Raises LimitError if there are too many."""
+        """Count values in the request body. Raises LimitError."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
@@ -145,12 +135,12 @@ class Budget:
         self._holds_large, self._small_until = True, 0.0
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool if the request runs on an event loop. Call this before long work."""
+        """Raise NeedsThreadPool if the request runs on an event loop."""
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutexes. Call this when the response is complete or the request moves to a thread."""
+        """Release the mutexes, when the response is complete or the request moves to a thread."""
         self._pieces = []
         if self._taken and self._turns is not None:
             self._taken = False

@@ -1,4 +1,4 @@
-"""Dangling references: relations and media paths whose target does not exist."""
+"""Dangling references: relations and media paths without a target."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -26,10 +26,10 @@ def find_dangling(
     documents: Iterable[Document] | None = None,
     target_keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target that `documents` (by default, all documents) refer to.
+    """Yield a warning for each missing target of `documents` (default: all) among `target_keys` (default:
+    all).
 
-    - `parse`: returns a file's parsed tree and the positions of its values.
-    - `target_keys`: limits the check to these targets.
+    `parse` returns a file's tree and the positions of its values.
     """
     targets = _TargetLookup(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -55,7 +55,7 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the given versions, except drafts that are only copies of the published version."""
+    """Yield the versions, except drafts that are copies of the published version."""
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -101,7 +101,7 @@ def targets_in(
 
 
 def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
-    """Yield the keys of all documents and media files that are referred to, even those that are missing."""
+    """Yield the keys of all targets of references, even missing ones."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -110,7 +110,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
 
 
 def documents_with_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that refer to users or roles. A document can be yielded more than once."""
+    """Yield the documents that refer to users or roles, some of them more than once."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -127,7 +127,7 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether the document (in any locale or status) or the media file with this key exists."""
+    """Return True if the document (in any locale or status) or media file exists."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -141,10 +141,9 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def with_missing_targets(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store when a client sends a relation or media attribute.
+    """Return the targets to store if a client sends `sent`, of which missing targets are hidden.
 
-    Clients can't see stored targets that do not exist. If `sent` contains exactly those that exist, nothing
-    was changed, and `stored` is returned. Otherwise, `sent` is returned.
+    If `sent` contains exactly the existing targets, nothing has changed, so this is `stored`.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -158,8 +157,6 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _TargetLookup:
-    """Lookup of documents by id or title, used to suggest fixes for missing targets."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._titles: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Rules for which version of a document readers see in a given status and locale."""
+"""Rules for which version of a document readers see."""
 
 from collections.abc import Mapping
 
@@ -11,19 +11,15 @@ EVERY_LOCALE = ""
 
 
 def edited_status(type_: Type) -> str:
-    """Return the status of the version that authors edit: `draft`, or `published` if a type has no drafts."""
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
 def effective_status(type_: Type, draft_types: frozenset[str]) -> str:
-    """Return the status that a reader sees. `draft_types` contains the uids of types with visible drafts."""
     return DRAFT if type_.uid in draft_types else PUBLISHED
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions that readers see in one locale. If there is no draft, the published version also
-    serves as the draft.
-    """
+    """Return the versions in one locale. Without a draft, the published version also serves as the draft."""
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions
@@ -39,7 +35,8 @@ def locale_inside(document: Document) -> str:
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales in which to look up a relation's target, in order of preference.
+    """Return the locales to look up a relation's target in, by preference.
+
     `locale` is the referring document's locale, or EVERY_LOCALE.
     """
     if not type_.localized:
@@ -56,10 +53,10 @@ def effective_version(
     locales: tuple[str, ...],
     draft_types: frozenset[str],
 ) -> Document | None:
-    """Return a document's visible version in the first of `locales` that has one, or None.
+    """Return the visible version in the first of `locales` that has one.
 
-    `versions` is keyed by document id, locale and status. `draft_types` contains the uids of types with
-    visible drafts.
+    `versions` is keyed by document id, locale and status. `draft_types` are the uids of types with visible
+    drafts.
     """
     status = effective_status(type_, draft_types)
     found = (versions.get((document_id, locale, status)) for locale in locales)

@@ -1,4 +1,4 @@
-"""Query execution: filtering, sorting and pagination of a snapshot's documents."""
+"""Filtering, sorting and pagination of a snapshot's documents."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -28,17 +28,14 @@ _NUMBER = re.compile(
 
 
 class Listing(NamedTuple):
-    """One page of documents, and the total number of documents on all pages."""
+    """One page of documents, and the number of documents on all pages."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query, condition: Callable[[Document], bool] | None = None) -> Listing:
-    """Return the requested page of documents that match a query.
-
-    `condition` is an additional test, which only works for content types without locales.
-    """
+    """Return a page of the documents that match. `condition` works only for types without locales."""
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -60,16 +57,13 @@ def find(view: View, query: Query, condition: Callable[[Document], bool] | None 
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """Return the document with this id if it matches the query's filters, otherwise None."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """Return the document with this numeric `id` if it matches the query's filters, otherwise None.
-    The query's locale is ignored, because each localization has its own `id`.
-    """
+    """Return the matching document with this numeric `id`, in any locale."""
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
     numbered = zip(documents, column_of(documents, ID), strict=True)
@@ -148,7 +142,7 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Build the search texts of published documents before forking, so that workers share the memory."""
+    """Build the search texts of published documents before forking, so that workers share them."""
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
         searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED_TYPES]

@@ -17,7 +17,7 @@ Make = Callable[[Any], bytes]
 
 
 class Fragments:
-    """Cache for rendered documents and components, grouped by selected fields and relations."""
+    """Cache for rendered documents and components, by selected fields and relations."""
 
     __slots__ = ("cache",)
 
@@ -28,7 +28,7 @@ class Fragments:
         self.cache: Cache[Hashable, _SelectionEntries] = Cache(max_bytes, _size)
 
     def cached(self, selection: Hashable, make: Make) -> Make:
-        """Return a function like `make` that caches the rendered items for this selection."""
+        """Return a function like `make` that caches what it renders for this selection."""
         group = self.cache.get(selection)
         if group is None:
             group = _SelectionEntries(size_of(selection))
@@ -50,7 +50,6 @@ class Fragments:
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Remove documents and their components from the cache."""
         rendered = [document for document in documents if document.is_read]
         items = [item for document in rendered for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
@@ -61,11 +60,7 @@ class Fragments:
 
 
 class _SelectionEntries:
-    """Cached items for one selection of fields and relations.
-
-    - `used_bytes`: their size
-    - `counted_bytes`: the size that counts towards the cache's limit, which includes a reserve for more items
-    """
+    """Items of one selection. `counted_bytes` is `used_bytes` and a reserve."""
 
     __slots__ = ("counted_bytes", "entries", "used_bytes")
 

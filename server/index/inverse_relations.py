@@ -1,4 +1,4 @@
-"""Inverse relations, from a document or media file to the documents that refer to it (spec.md 2)."""
+"""Inverse relations: the documents that refer to a document or media file (spec.md 2)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -54,7 +54,7 @@ def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group removed and added documents by key. `keys` returns all of a document's keys."""
+    """Group documents by key. `keys` returns all of a document's keys."""
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
@@ -66,7 +66,7 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that, given a document, finds the documents of `type_` that refer to it."""
+    """Return a function that finds the documents of `type_` that refer to a document."""
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -85,7 +85,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that, given a media file, finds the published documents that use it."""
+    """Return a function that finds the published documents that use a media file."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

@@ -1,4 +1,4 @@
-"""Index of the documents that use each media file, in media attributes and in links within texts."""
+"""Index of the documents that use each media file, in attributes or in links within texts."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,10 +26,7 @@ _MARK = "uploads/"
 
 
 class MediaUsage:
-    """Index of one snapshot's media usage. It is built when it is first needed.
-
-    After that, each write derives the next snapshot's index from it, which is fast even in a large site.
-    """
+    """Media usage of one snapshot, computed at the first use. Each write then updates it."""
 
     __slots__ = ("_uses",)
 
@@ -37,13 +34,13 @@ class MediaUsage:
         self._uses = uses
 
     def get(self, documents: Iterable[Document]) -> Uses:
-        """Return the index. `documents` are all documents of the snapshot, read only at the first use."""
+        """Return the index. `documents` are all documents, read only at the first use."""
         if self._uses is None:
             self._uses = _apply(Map(), [], [d for d in documents if d.type.uid not in _UNREAD])
         return self._uses
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "MediaUsage":
-        """Return the index of the next snapshot. `changes` maps uids to removed and added documents."""
+        """Return the next snapshot's index. `changes` maps uids to removed and added documents."""
         if self._uses is None:
             return MediaUsage()
         uses = self._uses
@@ -57,13 +54,12 @@ _UNREAD = frozenset({UPLOAD, *ACCOUNT_UIDS})
 
 
 def places_in(document: Document, key: str) -> list[Place]:
-    """Return the places in a document where a media file is used."""
     found = _references(document.type, document.read_row()[VALUES], ())
     return list(dict.fromkeys(place for place, used in found if used == key))
 
 
 def without_copies(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents without drafts that are only copies of the published version in the list."""
+    """Return the documents without drafts that are copies of published ones in the list."""
     documents = list(documents)
     published = {(d.type.uid, d.path) for d in documents if d.status == PUBLISHED}
     return [d for d in documents if d.status != DRAFT or (d.type.uid, d.path) not in published]

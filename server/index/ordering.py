@@ -1,4 +1,4 @@
-"""Sorted documents and bit sets, for filtering and paginating without a scan."""
+"""Sorted documents and bit sets, to filter and paginate without a scan."""
 # A query for a date range takes 0.3 instead of 1.2 ms with 10,000 articles, and 0.29 instead of 0.37 ms with
 # 1,000.
 
@@ -23,7 +23,7 @@ UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column to sort by, with its position in the row."""
+    """Column to sort by. `position` is its index in a row."""
 
     attribute: Attribute = field(compare=False)
     position: int
@@ -31,7 +31,7 @@ class Column:
 
 
 class Order(SortedChunks[Document]):
-    """A sorted sequence of documents that can also return bit sets."""
+    """Sorted documents that can be converted to bit sets."""
 
     __slots__ = ()
 
@@ -51,14 +51,14 @@ class Order(SortedChunks[Document]):
         return bits
 
     def between(self, low: Any, high: Any = None) -> int:
-        """Return the bit set of documents with `low` <= sort key < `high`. None means no upper bound."""
+        """Return the bit set of documents with `low` <= sort key < `high` (None: no bound)."""
         bits = 0
         for span, notes in self.spans(low, high):
             bits |= bits_of(span) if notes is None else _mask(span, notes)
         return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
-        """Return the documents in a bit set, sorted and sliced from index `start` to `stop` (exclusive)."""
+        """Return a bit set's documents, sorted, from index `start` to `stop` (exclusive)."""
         members: list[Document] = []
         remaining = bits.bit_count() if stop is None else stop
         for chunk, notes in self.chunks:
@@ -117,8 +117,6 @@ _ONE_BITS = tuple(tuple(i for i in range(8) if byte >> i & 1) for byte in range(
 
 
 class _Reversed:
-    """Wrapper that inverts comparisons with a value, for descending sorts."""
-
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
@@ -135,7 +133,7 @@ class _Reversed:
 
 
 def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
-    """Sort documents by columns. `documents` must already be in the default order."""
+    """Sort documents, which must be in the default order, by columns."""
     for column in reversed(columns):
         values = _values(documents, column)
         documents = _sort(zip(values, documents, strict=True), descending=column.descending)
@@ -143,7 +141,7 @@ def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
 
 
 def sort_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
-    """Sort items stably by a value. Nulls come first, or last if `descending` is set."""
+    """Sort items stably. Nulls come first, or last if `descending` is set."""
     return _sort([(value(item), item) for item in items], descending=descending)
 
 
@@ -228,9 +226,7 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the bit set of documents whose sort value starts with `text`, or None if it can't be
-    determined.
-    """
+    """Return the documents whose sort value starts with `text`, or None if that is unknown."""
     if not text:
         return not_null(order)
     if text[-1] == _AFTER_TIMESTAMPS:

@@ -22,10 +22,10 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """Cache key for documents sorted by values in related documents.
+    """Cache key for documents sorted by values of related documents.
 
-    For each sort key, `paths` contains the row positions that lead to the value, and whether the order is
-    descending.
+    For each sort key, `paths` holds the positions of the rows to follow to the value, and True for descending
+    order.
     """
 
     uid: str
@@ -51,11 +51,7 @@ class Orders:
         return order
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache for the next snapshot.
-
-        `changes` maps uids to the removed and added documents. Orders that depend on related documents are
-        omitted.
-        """
+        """Return the next snapshot's cache, without the orders that depend on related documents."""
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
             if isinstance(key, ColumnKey):
@@ -68,8 +64,8 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for sorted documents in a snapshot that joins content and users.
-    Documents sorted by their own columns are cached in the two original snapshots.
+    """Orders of a snapshot joined with users. Orders by own columns are cached in the two original
+    snapshots.
     """
 
     __slots__ = ("_base", "_other", "_uids")

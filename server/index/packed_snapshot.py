@@ -1,4 +1,4 @@
-"""Serializes snapshots in order to send them to another process."""
+"""Serialized snapshots, to send to another process."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,10 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot of content and, optionally, of users and roles (`accounts`).
-
-    `users_version` is the version number of the users, or None if there are none.
-    """
+    """A serialized snapshot of content and, unless `users_version` is None, of users and roles."""
 
     schema: Schema
     content: Blocks
@@ -34,10 +31,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the content snapshot, and the same snapshot joined with the packed users.
-
-    If no users were packed, both are the same.
-    """
+    """Return the snapshot without users, and with the packed users, if any."""
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users_version is None:
         return content, content

@@ -1,4 +1,4 @@
-"""Query planner, which splits a filter into a bit set of candidates and a residual filter."""
+"""Query planner: splits a filter into a bit set of candidates and a residual filter."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -35,10 +35,7 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """Query plan: `bits` is the set of candidates (None for all documents).
-
-    `residual_filter` must still be tested for each candidate; None if all candidates match.
-    """
+    """`bits` are the candidates (None: all documents). `residual_filter` must still be tested for each."""
 
     bits: int | None = None
     residual_filter: Filter | None = None
@@ -173,10 +170,7 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _possible_matches(self, part: Compare, operator_name: str) -> tuple[int | None, bool]:
-        """Return a bit set of possible matches (None if unknown), and whether all of these documents match.
-
-        `operator_name` is the operator without its negation.
-        """
+        """Return a bit set of possible matches (None if unknown), and whether they all match."""
         textual = part.attribute.group in ("string", "date")
         if operator_name in _RANGES and (textual or part.operator.operand_kind != "text"):
             self._spend_on_sets(len(part.operand) if operator_name == "$in" else 1)

@@ -1,4 +1,4 @@
-"""Filter compiler, which converts a filter to a test for a single row (spec.md 5)."""
+"""Filter compiler: converts a filter to a test for one row (spec.md 5)."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -23,7 +23,7 @@ def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[
 
 
 def passing_test(view: View, test: Test, weight: int, documents: Iterable[Document]) -> list[Document]:
-    """Return the documents that pass a test. Each test costs `weight` steps of the budget."""
+    """Return the documents that pass a test of `weight` steps."""
     passed: list[Document] = []
     remaining, spend = iter(documents), view.budget.spend
     while batch := list(islice(remaining, _BATCH_DOCUMENTS)):

@@ -41,7 +41,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return a document's status in its locale: `published`, `modified` (the draft differs) or `draft`."""
+    """Return `published`, `modified` (the draft differs) or `draft`."""
     if not document.type.draft_publish:
         return PUBLISHED
     if _version(snapshot, document, PUBLISHED, document.locale) is None:

@@ -46,13 +46,10 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Index of all documents in a site at one moment.
+    """Index of all documents in a site at one moment. `number` increases with each snapshot of a process.
 
-    - `number` increases with every new snapshot in a process.
-    - `fragments` caches rendered documents without populated relations.
-    - `rendered` caches rendered documents with populated relations.
-    - `usage` is the index behind `media_uses`.
-    - `users` is the version number of the joined users, or None if users are not joined.
+    `fragments` caches rendered documents without relations, and `rendered` those with relations. `users` is
+    the version of the users in this snapshot, or None if it has none.
     """
 
     schema: Schema
@@ -69,10 +66,7 @@ class Snapshot:
     users: int | None = None
 
     def with_users(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return a copy that also contains the tables of users and roles.
-
-        `users` is the version number of the users.
-        """
+        """Return a copy that also contains the tables of users and roles."""
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
@@ -91,8 +85,6 @@ class Snapshot:
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """Return the document versions of a content type, sorted by columns. The result is cached."""
-
         def make() -> Order:
             default = self.tables[key.uid].order.get((key.locale, key.status), NO_DOCUMENTS)
             budget.spend(len(default) * len(key.columns))
@@ -101,20 +93,19 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a bit set, in the default order. Fast for small sets."""
+        """Return a bit set's documents in the default order. Fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_sort_key)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return the document versions whose relation refers to `target`, in the default order."""
+        """Return the versions whose relation refers to `target`, in the default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
     @property
     def media_uses(self) -> Uses:
-        """The document versions that use each media file, by media key."""
         return self.usage.get(
             document for table in self.tables.values() for document in table.versions.values()
         )
@@ -125,7 +116,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot from documents. Gives the same result as `apply`, but is faster."""
+    """Create a snapshot. Gives the same result as `apply`, but is faster."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -148,8 +139,9 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return a new snapshot after removing and adding documents.
-    If several files contain the same version of a document, the file whose path sorts first wins.
+    """Return a snapshot after removing and adding documents.
+
+    If several files contain the same version, the file whose path sorts first wins.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -236,7 +228,7 @@ def _media_key(document: Document) -> str | None:
 
 
 class View(NamedTuple):
-    """A request's view of a snapshot. `drafts` contains the uids of types whose drafts are visible."""
+    """A request's view of a snapshot. `drafts` are the uids of types with visible drafts."""
 
     snapshot: Snapshot
     settings: Settings
@@ -245,14 +237,14 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version that a relation from a document in `locale` resolves to, or None."""
+        """Return the version that a relation from a document in `locale` resolves to."""
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds the existing targets of a relation or media attribute.
-        For a to-one relation, only the first result is valid.
+        """Return a function that finds a relation's existing targets. If it is to-one, only the first
+        counts.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -292,7 +284,7 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the document's versions in other locales, in the order of the site's settings."""
+        """Return the versions in other locales, in the order of the site's settings."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

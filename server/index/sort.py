@@ -1,4 +1,4 @@
-"""Sorts documents by their own values and by values in related documents."""
+"""Sorting of documents by their own values and those of related documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,9 +18,7 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents, which must already be in the default order.
-    Nulls come first, or last if descending.
-    """
+    """Return a function that sorts documents, which must be in the default order."""
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -37,7 +35,7 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """Return a function that sorts components, given the locale of their document."""
+    """Return a function that sorts components, given their document's locale."""
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -59,10 +57,7 @@ def component_sorter(
 def sort_each(
     items: Sequence[T], sort_functions: Mapping[str, Callable[..., Sequence[T]]], *arguments: str
 ) -> list[T]:
-    """Sort the items of each type in a mixed list, without changing which type is at each position.
-
-    `sort_functions` maps each uid to a function, which is called with the items and `arguments`.
-    """
+    """Sort a mixed list within each type, without changing which type is at each position."""
     ordered = list(items)
     for uid, sort in sort_functions.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]

@@ -1,4 +1,4 @@
-"""Immutable sorted sequence, stored in chunks that changed copies share."""
+"""Immutable sorted sequence in chunks that changed copies share."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -40,7 +40,6 @@ class SortedChunks(Generic[T]):
         return chain.from_iterable(self._chunks)
 
     def slice(self, start: int, stop: int) -> list[T]:
-        """Return the items from index `start` to `stop` (exclusive)."""
         items: list[T] = []
         for chunk in self._chunks:
             if stop <= 0:
@@ -64,8 +63,9 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items with `low` <= key < `high`, by chunk. For part of a chunk, the notes are None.
-        If `high` is None, there is no upper bound.
+        """Yield the items with `low` <= key < `high` (None: no bound), by chunk.
+
+        The notes are None for part of a chunk.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
@@ -79,7 +79,7 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def with_changes(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """Return a copy without the removed items (compared by key) and with the added items."""
+        """Return a copy. `removed` is compared by key."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}

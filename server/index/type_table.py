@@ -50,7 +50,7 @@ class Slots:
         return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
     def with_changes(self, removed: list[Document], added: list[Document]) -> "Slots":
-        """Return a copy without the removed documents, and with the added documents in free slots."""
+        """Return a copy in which `added` fill free slots."""
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
         for document in removed:
@@ -79,7 +79,7 @@ NO_SLOTS = Slots()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Indexes of all document versions of one content type. Some of them are built on first use."""
+    """Indexes of one content type's versions. Some are built on first use."""
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
     order: Mapping[LocaleStatus, Order] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Table:
 def build_table(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
-    """Create a table from a content type's documents. Gives the same result as `apply_table`, but faster."""
+    """Create a table. Gives the same result as `apply_table`, but is faster."""
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in localizations:
         for version in _effective_versions(type_, claims, document_id, locale):
@@ -135,7 +135,8 @@ def apply_table(
     claims: Map[VersionKey, tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return the updated table, and the document versions that were removed and added.
+    """Return the new table, and the removed and added versions.
+
     `claims` maps each version to the files that contain it.
     """
     removed: list[Document] = []

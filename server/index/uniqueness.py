@@ -1,4 +1,4 @@
-"""Uniqueness of values among the published documents of a content type in one locale."""
+"""Uniqueness of values among a type's published documents in one locale."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class HasUniqueValues(Protocol):
-    """A table in which versions can be looked up by their unique values."""
+    """Table in which versions can be looked up by their unique values."""
 
     @property
     def unique(self) -> UniqueValues:
@@ -42,7 +42,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated_values(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of values that must be unique but are repeated in the document's components."""
+    """Yield the paths of unique values that a document's components repeat."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -64,9 +64,9 @@ def find_taken_values(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each value that is taken, and the other published documents that contain the value.
+    """Yield the path of each value that is taken, and the published documents that have it.
 
-    `is_checked` returns whether to check the top-level attribute with a given name.
+    `is_checked` returns whether to check a top-level attribute.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
@@ -77,10 +77,7 @@ def find_taken_values(
 
 
 def find_duplicates(table: HasUniqueValues) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Find values that must be unique but occur in several documents.
-
-    Yield the attribute's path, the value, and the versions that contain the value.
-    """
+    """Yield the path, value and holders of each unique value that several documents have."""
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:
             yield path, value, documents

@@ -1,4 +1,4 @@
-"""Index of users and roles as documents, without secrets, for relations from content."""
+"""Index of users and roles as documents, without secrets."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Index tables of the users and roles. `version` is the users' version number."""
+    """Tables of users and roles. `version` is the users' version number."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -54,7 +54,6 @@ class UserIndex:
             return self._current(schema, settings)
 
     def join(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """Return the snapshot joined with the current users and roles."""
         with self._lock:
             tables = self._current(snapshot.schema, settings)
             before, joined = self._joined

@@ -1,7 +1,4 @@
-"""Immutable syntax tree of a query that is valid for the schema.
-
-Classes that every request instantiates are named tuples, which are three times as fast to create.
-"""
+"""Immutable syntax tree of a valid query. Frequent classes are named tuples, which are fast to create."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +10,7 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison between a column and an operand.
-
-    `column_index` is the column's index in a stored row. Null values can match only `$null` and `$notNull`,
-    even if `negated` is set.
-    """
+    """A comparison of a column. Null matches only `$null` and `$notNull`, even if `negated` is set."""
 
     attribute: Attribute
     column_index: int
@@ -28,10 +21,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class EmptyAttribute:
-    """Condition that a relation, media or component attribute is empty or, if `null` is False, not empty.
-
-    `path` is the attribute's dotted path, for error messages.
-    """
+    """Condition that a relation, media or component attribute is empty (`null`) or not empty."""
 
     attribute: Attribute
     column_index: int
@@ -42,10 +32,7 @@ class EmptyAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RelatedMatch:
-    """Condition that at least one related item matches the filter `inner`.
-
-    `path` is the attribute's dotted path, for error messages.
-    """
+    """Condition that at least one related item matches the filter `inner`."""
 
     attribute: Attribute
     column_index: int
@@ -56,14 +43,14 @@ class RelatedMatch:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Conjunction of filters. An empty conjunction matches every document."""
+    """All filters match. An empty conjunction matches every document."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Disjunction of filters. An empty disjunction matches no document."""
+    """One of the filters matches. An empty disjunction matches no document."""
 
     parts: tuple["Filter", ...]
 
@@ -74,7 +61,7 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attribute in the path of a sort key, such as the relation `author` in `author.name`."""
+    """Attribute in the path of a sort key, such as the relation `author` in `author.name`."""
 
     attribute: Attribute
     column_index: int
@@ -84,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A sort key such as `author.name:desc`. `steps` are the relations that lead to the attribute."""
+    """Sort key such as `author.name:desc`. `steps` are the relations that lead to the attribute."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -93,10 +80,7 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """The fields and relations to return for each item, and how to filter and sort the items.
-
-    `fields` is None for all visible fields.
-    """
+    """What to return for each item. `fields` is None for all visible fields."""
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER
@@ -111,8 +95,7 @@ ALL_FIELDS = Selection()
 class Node:
     """A populated attribute, or `localizations` if `attribute` is None.
 
-    - `selections`: what to return for items of each type, by the type's uid.
-    - `count`: whether to return only the number of items.
+    `selections` is keyed by uid. `count` returns only the number of items.
     """
 
     name: str
@@ -123,10 +106,7 @@ class Node:
 
 
 class Page(NamedTuple):
-    """The part of a list to return. `page` is None if the request gave an offset instead of a page number.
-
-    `with_count` is set if the response contains the total number of documents.
-    """
+    """Part of a list. `page` is None if the request gave an offset. `with_count` asks for the total."""
 
     start: int
     limit: int
@@ -135,11 +115,10 @@ class Page(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A request for documents of one content type.
+    """Request for documents of one content type. `locales` is None for the default locale.
 
-    - `locales`: None means the site's default locale.
-    - `drafts`: the uids of the content types whose drafts this query reads.
-    - `text`, `publication`: the `_q` and `publicationFilter` parameters.
+    `drafts` are the uids of types whose drafts it reads. `text` and `publication` are `_q` and
+    `publicationFilter`.
     """
 
     type: Type

@@ -1,8 +1,4 @@
-"""Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, compatible with JavaScript's `qs` library.
-
-The `qs-codec` package is not used, because it would account for a fifth of the time that an uncached read
-takes.
-"""
+"""Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, compatible with JavaScript's `qs` library."""
 
 import re
 from collections.abc import Iterable
@@ -18,13 +14,13 @@ _MISSING_ITEM = object()  # placeholder for a missing index, such as index 0 in 
 
 
 class _LongList(dict[str, Any]):
-    """A list with more than MAX_LIST_ITEMS items, stored by index in a dict, as in `qs`."""
+    """A list with more than MAX_LIST_ITEMS items, by index, as in `qs`."""
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse the `key=value` parts of a query string into nested dicts, lists and strings.
+    """Parse the `key=value` parts of a query string. A key without `=` has the value None.
 
-    Brackets in keys must not be percent-encoded. A key without `=` has the value None.
+    Brackets in keys must not be percent-encoded.
     """
     flat: dict[str, Any] = {}
     for part in parts:
@@ -61,7 +57,7 @@ def _nest_value(key: str, value: Any) -> Any:
 
 
 def _split(key: str) -> tuple[str, list[str]]:
-    """Split a key such as `a[b][c]` into the name `a` and the list `["b", "c"]`."""
+    """Split `a[b][c]` into the name `a` and the list `["b", "c"]`."""
     begin = key.find("[")
     if begin < 0:
         return key, []

@@ -1,6 +1,5 @@
-"""Parser for the `filters` parameter. Filters are in negation normal form: only comparisons are negated.
-
-As in SQL on joined rows, `$not[tags][name]=red` finds documents with at least one tag that is not red.
+"""Parser for `filters`. Only comparisons are negated: `$not[tags][name]=red` finds documents with a tag that
+is not red.
 """
 
 import re
@@ -25,7 +24,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse filters. `param` is the parameter's name, for error messages. Raises ValidationError."""
+    """Parse filters. `param` is the parameter's name in errors. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -38,14 +37,14 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. `negated` is True inside an odd number of `$not` operators."""
+    """Parser for one parameter. `negated` is True inside an odd number of `$not`."""
 
     schema: Schema
     param: str
     deferred_errors: DeferredErrors = field(default_factory=DeferredErrors)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object or a list of objects, whose conditions must all hold."""
+        """Parse an object or list of objects, whose conditions must all hold."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -54,7 +53,7 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key of a filter object, which is a logical operator or an attribute."""
+        """Parse one key of a filter object: a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
@@ -73,7 +72,7 @@ class _FilterParser:
     def scalar(
         self, column: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse the condition on a scalar attribute: a value, a list, or an object with operators."""
+        """Parse a scalar's condition: a value, a list, or an object with operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
@@ -140,7 +139,7 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert the value of a filter to an object, such as `abc` to `{"$eq": "abc"}`."""
+    """Convert a filter's value to an object, such as `abc` to `{"$eq": "abc"}`."""
     if qs.is_list(value):
         items = qs.items(value)
         return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
@@ -161,7 +160,7 @@ def _compose_names(value: Any) -> Any:
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
     """Parse a comparison of a relation with ids, such as `filters[author]=abc`.
 
-    A value that consists of digits can match the numeric `id` or the documentId.
+    Digits match the numeric `id` or the documentId.
     """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
@@ -234,7 +233,7 @@ def _compare(
 def _compare_many(
     attribute: Attribute, column: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list, which only `$eq` and `$ne` allow. Raises ValidationError."""
+    """Parse a comparison with a list, for `$eq` and `$ne`. Raises ValidationError."""
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")
@@ -242,7 +241,6 @@ def _compare_many(
 
 
 def _convert_operand(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """Convert an operand to the form in which the attribute's values are stored."""
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text

@@ -1,4 +1,4 @@
-"""Content types that a query depends on. Changes to other types don't affect its response."""
+"""Content types that a query depends on."""
 
 from collections.abc import Iterator, Set
 

@@ -1,4 +1,4 @@
-"""Filter operators. As in SQL, null matches no operator except `$null` and `$notNull`."""
+"""Filter operators. As in SQL, null matches only `$null` and `$notNull`."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as a string. Values other than strings are serialized as JSON."""
+    """Return a value as a string, as JSON if it is not one."""
     if isinstance(value, str):
         return value
     if isinstance(value, Decimal):

@@ -24,18 +24,14 @@ _MAX_LIMIT = 10**9
 
 
 def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
-    """Parse `page` and `pageSize` in the query of an endpoint that has no `pagination` parameter.
-
-    Raises ValidationError.
-    """
+    """Parse a query's `page` and `pageSize`, for endpoints without `pagination`. Raises ValidationError."""
     return read_page({name: params[name] for name in PAGE_PARAMETERS & params.keys()}, settings)
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse the `pagination` parameter. As in Strapi, page sizes outside the limits are adjusted.
+    """Parse `pagination`. As in Strapi, page sizes outside the limits are adjusted.
 
-    Raises ValidationError if a value is invalid, and PaginationError if it contains both a page and an
-    offset.
+    Raises ValidationError, and PaginationError if it contains both a page and an offset.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = PAGE_PARAMETERS & value.keys(), {"start", "limit"} & value.keys()
@@ -52,7 +48,6 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_top_level_pages(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError if `page` or `pageSize` is outside the `pagination` parameter."""
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -67,10 +62,7 @@ def refuse_unknown_parameters(params: Mapping[str, Any]) -> None:
 
 
 def read_offset_page(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level `start` and `limit` parameters. A `limit` of -1 means no limit.
-
-    Raises ValidationError.
-    """
+    """Parse the top-level `start` and `limit` (-1: no limit). Raises ValidationError."""
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
 
@@ -154,10 +146,9 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request for one document or, if `many` is set, for a list.
+    """Parse a request for one document or, if `many` is set, a list. Raises ValidationError.
 
-    Raises ValidationError if a parameter is invalid, and NotAllowedBySettingError if `populate` and
-    `pagination` can't be combined.
+    Raises NotAllowedBySettingError if `populate` and `pagination` can't be combined.
     """
     if settings.api.strict_params:
         refuse_unknown_parameters(params)
@@ -207,7 +198,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Add the content type's default `populate` from site.yaml, unless the parameters already contain one."""
+    """Add the type's default `populate` from site.yaml, unless the request has its own."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -218,15 +209,12 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all. An empty value means the site's default. Raises ValidationError."""
+    """Parse a locale, or `*` for all. Raises ValidationError."""
     return "*" if value == "*" else _read_locale_code(value, settings)
 
 
 def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Parse the locales in which to delete a document: a locale, a list of locales, or `*` for all.
-
-    Raises ValidationError.
-    """
+    """Parse the locales to delete: one, a list, or `*` for all. Raises ValidationError."""
     if not type_.localized:
         return (settings.locales.default,)
     named = [read_locale(item, settings) for item in (qs.items(value) if qs.is_list(value) else [value])]
@@ -234,10 +222,7 @@ def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str,
 
 
 def _read_locale_code(value: Any, settings: Settings) -> str:
-    """Parse a locale code. Raises ValidationError if it is invalid.
-
-    As in Strapi, codes of locales that the site does not use are valid, but match no document.
-    """
+    """Parse a locale code, which the site need not use (as in Strapi). Raises ValidationError."""
     if value is None or value == "":
         return settings.locales.default
     if not isinstance(value, str) or not LOCALE.fullmatch(value):
@@ -248,7 +233,7 @@ def _read_locale_code(value: Any, settings: Settings) -> str:
 def _locales_to_search(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search. With a filter on `locale`, these are all of the site's locales."""
+    """Return the locales to search: all of the site's if there is a filter on `locale`."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -263,7 +248,7 @@ def _locales_to_search(
 
 
 def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
-    """Parse the locale of a write, which must be one of the site's locales. Raises ValidationError."""
+    """Parse a write's locale, which must be one of the site's. Raises ValidationError."""
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:
@@ -274,7 +259,7 @@ def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse a status, which defaults to `published`. Raises ValidationError."""
+    """Parse a status (default: `published`). Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -284,7 +269,7 @@ def read_status(value: Any) -> str:
 
 
 def _requested_status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Return the `status` parameter or, in the Strapi 4 format, that of `publicationState=preview`."""
+    """Return `status` or, in the Strapi 4 format, `draft` for `publicationState=preview`."""
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -305,7 +290,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _publication_filter_of(value: Any) -> str | None:
-    """Convert the deprecated `hasPublishedVersion` parameter to a `publicationFilter`."""
+    """Convert the deprecated `hasPublishedVersion` to a `publicationFilter`."""
     if value is None:
         return None
     if value not in ("true", "false"):

@@ -1,4 +1,4 @@
-"""Parser for the `fields` and `populate` parameters (spec.md 4.5)."""
+"""Parser for `fields` and `populate` (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +17,8 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the names of the requested fields, or None for all fields.
-
-    `id` and `documentId` are omitted, because all responses contain them.
+    """Return the requested fields, or None for all. Omits `id` and `documentId`, which are always
+    returned.
     """
     if value is None or value == "":
         return None
@@ -40,9 +39,9 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 
 
 def read_populate(schema: Schema, type_: Type, value: Any, *, is_lenient: bool = False) -> tuple[Node, ...]:
-    """Parse the `populate` parameter. Raises ValidationError.
+    """Parse `populate`. Raises ValidationError.
 
-    If `is_lenient` is set, unknown names and a mix of notations are accepted, as in Strapi 4.
+    `is_lenient` accepts unknown names and a mix of notations, as in Strapi 4.
     """
     if value is None:
         return ()
@@ -87,15 +86,12 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """A `populate` object for a dotted name such as `author.articles`. Errors quote the full name."""
+    """`populate` for a dotted name such as `author.articles`, which errors quote in full."""
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one `populate` parameter.
-
-    Limits the number of nodes, because a short parameter can expand to many.
-    """
+    """Parser for one `populate`, which limits the number of nodes."""
 
     schema: Schema
     is_lenient: bool
@@ -105,7 +101,7 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level of `populate`. `path` is the prefix for names in error messages.
+        """Parse one level of `populate`. `path` is the prefix of names in errors.
 
         `above` is the path of the attribute to which this level belongs.
         """
@@ -134,7 +130,7 @@ class _PopulateParser:
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """Parse the value for one attribute. Return None if the value is false."""
+        """Parse the value for one attribute. Return None if it is false."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -164,7 +160,6 @@ class _PopulateParser:
     def selection(
         self, type_: Type, options: Mapping[str, Any], path: AttributePath, above: AttributePath
     ) -> Selection:
-        """Parse the options of one attribute: fields, filters, sort and populate."""
         if not options:
             return ALL_FIELDS
         parsed: dict[str, Any] = {}
@@ -196,7 +191,6 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each content type in `targets`, by uid."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.deferred_errors.add(invalid_key(key, ".".join(path), "populate"))
@@ -213,10 +207,7 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse the `on[category.component]=…` option into selections by uid.
-
-        A type is included even if its value is `false`.
-        """
+        """Parse `on[category.component]=…` into selections by uid. A value of `false` counts too."""
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
         for uid in value:
@@ -248,7 +239,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert a mix of notations, such as `populate[a]=*&populate=b`, to a single object."""
+    """Convert a mix of notations, such as `populate[a]=*&populate=b`, to an object."""
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -259,7 +250,7 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert `populate` in any notation to an object with a value or options for each attribute."""
+    """Convert any notation of `populate` to an object by attribute."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -272,7 +263,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise the same error as Strapi if a list contains anything other than names."""
+    """Raise Strapi's error if a list contains anything other than names."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
@@ -281,7 +272,6 @@ def _refuse_objects(value: Any) -> None:
 
 
 def _nest_dotted_names(names: Iterable[str]) -> dict[str, Any]:
-    """Convert dotted names such as `author.articles` to nested `populate` objects."""
     tree: dict[str, Any] = {}
     for name in names:
         level = tree
@@ -299,10 +289,7 @@ def _nest_dotted_names(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _read_options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options of a populated attribute, or None if its value is false.
-
-    Raises ValidationError if the value is invalid.
-    """
+    """Return a populated attribute's options, or None if its value is false. Raises ValidationError."""
     if isinstance(value, dict):
         return value
     if value is True or value is None or value == "*" or read_boolean(value):

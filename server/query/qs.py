@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 def parse(text: str) -> dict[str, Any]:
     """Parse a query string into nested dicts and lists of strings or None.
 
-    Raises ValidationError if it is malformed, too long or too deeply nested, or has too many parameters.
+    Raises ValidationError if it is malformed, or exceeds a limit.
     """
     if not text:
         return {}
@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
 
 
 def _sort_numeric_keys_first(value: Any) -> Any:
-    """Sort numeric keys first, as JavaScript does, because the order decides which error is reported."""
+    """Sort numeric keys first, as JavaScript does, because the first error is reported."""
     if isinstance(value, list):
         return [_sort_numeric_keys_first(item) for item in value]
     if not isinstance(value, dict):
@@ -88,7 +88,7 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list, or of an object with numeric keys that stands for a list."""
+    """Return the items of a list, or of an object with numeric keys that stands for one."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
@@ -114,10 +114,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class DeferredErrors:
-    """Context manager that defers validation errors, because errors about keys take priority.
-
-    Call `raise_first` after parsing.
-    """
+    """Defer validation errors, because errors about keys take priority. Call `raise_first` after parsing."""
 
     __slots__ = ("_first",)
 
@@ -136,7 +133,6 @@ class DeferredErrors:
         return True
 
     def add(self, error: ValidationError) -> None:
-        """Defer an error. Only the first deferred error is raised."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def raise_first(self) -> None:

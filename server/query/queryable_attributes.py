@@ -1,4 +1,4 @@
-"""The attributes that filters and sort keys can use. Others are rejected to keep their values secret."""
+"""Attributes that filters and sort keys can use. Others are rejected to keep their values secret."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -12,10 +12,7 @@ AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute for a key in a filter or in `sort`. `path` and `param` are for the error message.
-
-    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
-    """
+    """Return the attribute for a key. Raises KeyNameError if it is unknown or not queryable."""
     attribute = type_.columns.get(key)
     if attribute is None:
         named = (*path, key) if is_hidden(type_, key) else path
@@ -26,12 +23,12 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return True if Strapi adds a hidden attribute named `key` to a content type."""
+    """Return True if Strapi adds a hidden attribute `key` to a content type."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return an attribute's target type, or None if it has no target type or more than one."""
+    """Return an attribute's target type, or None if there is none or more than one."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:

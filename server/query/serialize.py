@@ -19,9 +19,9 @@ def query_string(params: Mapping[str, Any]) -> str:
 
 
 def untrusted_query_string(params: Mapping[str, Any]) -> str:
-    """Return the query string for values that a client chose, whose keys can contain any characters.
+    """Return a query string for a client's values, with any characters in keys.
 
-    Raises ValidationError if it would be too long or too deeply nested for the parser.
+    Raises ValidationError if it exceeds the parser's limits.
     """
     # The library repeats a key for each value in it, so the size is checked first.
     total = 0
@@ -35,7 +35,7 @@ def untrusted_query_string(params: Mapping[str, Any]) -> str:
 
 
 def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
-    """Yield the minimum length of each parameter in characters. Values other than strings count as empty."""
+    """Yield each parameter's minimum length in characters. Values other than strings count as empty."""
     if depth > MAX_DEPTH + 1:
         raise ValidationError(f"The query is nested more than {MAX_DEPTH} levels deep, which is the limit")
     if isinstance(value, Mapping) and value:
@@ -49,10 +49,7 @@ def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
 
 
 def _with_encoded_keys(value: Any) -> Any:
-    """Percent-encode the characters in keys that have a meaning in a query string.
-
-    Brackets are encoded twice, because the parser treats `%5B` like a bracket.
-    """
+    """Percent-encode keys, and brackets twice, because the parser treats `%5B` like a bracket."""
     if isinstance(value, Mapping):
         encoded = ((quote(key.translate(_BRACKETS), "$*,:@/"), key) for key in value)
         return {name: _with_encoded_keys(value[key]) for name, key in encoded}

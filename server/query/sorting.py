@@ -14,7 +14,7 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """Parse the `sort` parameter. Raises ValidationError if it is invalid or has too many keys."""
+    """Parse the `sort` parameter. Raises ValidationError."""
     keys = _read(schema, type_, value, param)
     # Drop duplicates, because a request could repeat the same key thousands of times.
     distinct = {
@@ -43,7 +43,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse items into sort keys. If several are invalid, raise the error with the shortest path."""
+    """Parse items. If several are invalid, raise the error with the shortest path."""
     keys: list[Sort] = []
     errors: list[ValidationError] = []
     for item in items:
@@ -57,7 +57,7 @@ def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -
 
 
 def _path_length(error: ValidationError) -> int:
-    """Return the length of the path in an error, as a sort key. Errors other than KeyNameError sort last."""
+    """Return the length of an error's path. Errors other than KeyNameError sort last."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]

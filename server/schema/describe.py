@@ -13,12 +13,12 @@ def describe_types(schema: Schema) -> list[dict[str, Any]]:
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return the JSON description of a content type, or None if it is unknown or hidden in Strapi."""
+    """Return a content type's description, or None if it is unknown or hidden in Strapi."""
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """Return the JSON description of a content type that the site defines."""
+    """Return the description of a content type that the site defines."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {

@@ -1,4 +1,4 @@
-"""Regular expressions in schemas (the `regex` option), which use JavaScript syntax and have a time limit."""
+"""Regular expressions in schemas (`regex`), in JavaScript's syntax and with a time limit."""
 
 import struct
 from functools import lru_cache
@@ -52,7 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def pattern_error(pattern: str, text: str) -> str:
-    """Return an error message if `text` does not match `pattern` or matching takes too long, otherwise ""."""
+    """Return an error if `text` does not match `pattern` or matching takes too long, else ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -140,10 +140,9 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def convert_for_unicode_flag(pattern: str) -> str | None:
-    """Convert a regular expression to one that is valid with JavaScript's `u` flag.
+    """Convert a pattern for JavaScript's `u` flag, or return None if that is impossible.
 
-    The result matches everything that the original matches, and possibly more. Return None if the expression
-    can't be converted.
+    The result matches all that the original matches, and possibly more.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
@@ -184,7 +183,7 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
 
 
 def _convert_escape(token: str, escapable: frozenset[str]) -> str | None:
-    """Convert an escape sequence for the `u` flag. Return None if the flag would change its meaning."""
+    """Convert an escape sequence for the `u` flag, or return None if it would change its meaning."""
     if not token.startswith("\\"):
         return token
     if token[:2] in (r"\p", r"\P"):

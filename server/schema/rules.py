@@ -1,4 +1,4 @@
-"""Content rules in schemas (`options.rules`): limits that `bifolio check` applies but the API does not."""
+"""Content rules in schemas (`options.rules`): limits for `bifolio check`, not for the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """A key that is allowed in a content rule. `expected` describes its valid values in error messages."""
+    """A key in content rules. `expected` describes its valid values in errors."""
 
     name: str
     type: type | tuple[type, ...]
@@ -45,7 +45,7 @@ _LIMITS = ("required", "minLength", "maxLength", "min", "max", "regex", "enum")
 
 
 def read_rules(file: ConfigFile) -> tuple[ContentRule, ...]:
-    """Return the rules in a schema file. Raises SetupError if one is invalid."""
+    """Return a schema file's rules. Raises SetupError."""
     rules = (file.get("options") or {}).get("rules")
     if rules is None:
         return ()
@@ -104,7 +104,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], key_path: tuple[str | int
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if the path in a content rule does not lead to an attribute."""
+    """Raise SetupError if a content rule's path leads to no attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

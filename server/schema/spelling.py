@@ -28,10 +28,7 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-    """Return a hint such as `did you mean "title"?`, or "" if no known word is similar enough.
-
-    `min_similarity` is from 0 to 1 (identical).
-    """
+    """Return a hint such as `did you mean "title"?`, or "". `min_similarity` is from 0 to 1."""
     return Suggestions(math.inf).suggest(word, known, min_similarity)
 
 
@@ -42,15 +39,12 @@ class Suggestions:
         self._left = max_cpu_s
 
     def suggest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return a hint such as `did you mean "title"?`, or "".
-
-        It is "" if no known word is similar enough, or if the CPU time is used up.
-        """
+        """Return a hint such as `did you mean "title"?`, or "", also if the CPU time is used up."""
         near = self.nearest(word, known, min_similarity)
         return f'did you mean "{near}"?' if near else ""
 
     def nearest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return the most similar known word, or "" if none is similar enough or the CPU time is used up."""
+        """Return the most similar known word, or "", also if the CPU time is used up."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -89,7 +83,7 @@ def _max_similarity_of_lengths(length: int, other: int) -> float:
 
 
 def _max_similarity(length: int, counts: list[tuple[str, int]], other: str) -> float:
-    """Return an upper bound for `SequenceMatcher.ratio`, three times as fast as `quick_ratio`."""
+    """Return an upper bound for `SequenceMatcher.ratio`, faster than `quick_ratio`."""
     if not length + len(other):
         return 1.0
     same = 0
@@ -118,16 +112,13 @@ def unambiguous_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class SpellingCorrector:
-    """Corrector for misspelled words that takes constant time, thanks to an index of known words."""
+    """Corrector for misspelled words that takes constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def correct(self, word: str) -> str | None:
-        """Return the only known word that matches a misspelled word, or None if none or several match.
-
-        Words match if they differ only in case, accents, separators, or two swapped letters.
-        """
+        """Return the only known word that differs in case, accents, separators or two swapped letters."""
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
             found = [other for other in _swap_letters(word) if other in self._known]
@@ -214,7 +205,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def unknown_schema_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown key in a schema, and the keys that are allowed there."""
+    """Yield each unknown key's path in a schema, and the keys allowed there."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -233,9 +224,7 @@ def unknown_schema_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ..
 
 
 def unknown_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown kind, type or relation in a schema, and the words that are allowed
-    there.
-    """
+    """Yield each unknown kind's, type's or relation's path in a schema, and the words allowed there."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

@@ -1,4 +1,4 @@
-"""Catalog of the searchable document versions, grouped by content type and locale."""
+"""Searchable document versions, by content type and locale."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class VersionGroup:
-    """The versions of one content type in one locale that have one of the given statuses."""
+    """Versions of one content type in one locale with one of the statuses."""
 
     uid: str
     locale: str
@@ -29,7 +29,7 @@ class VersionGroup:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """A searchable document version, and its group."""
+    """A searchable document version and its group."""
 
     document: Document
     group: VersionGroup
@@ -37,10 +37,10 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The searchable versions of one content type in one locale.
+    """Searchable versions of one content type in one locale. `lists` are the index's lists that they come
+    from.
 
-    `drafts` omits drafts with the same content as the published version. `lists` are the lists in the index
-    from which the versions were read.
+    `drafts` omits drafts with the same content as the published version.
     """
 
     lists: tuple[object, object]
@@ -52,7 +52,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, previous: Catalog) -> Catalog:
-    """Return all searchable versions of the site's documents, reusing unchanged parts of `previous`."""
+    """Return all searchable versions, reusing unchanged parts of `previous`."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -90,7 +90,7 @@ def versions(catalog: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVer
 
 
 def changes(previous: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return the new or changed versions by index key, and None for each removed version."""
+    """Return the new and changed versions by index key, and None for each removed one."""
     found: dict[str, IndexedVersion | None] = {}
     for key in previous.keys() | after.keys():
         old, new = previous.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -123,7 +123,6 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """Return the version with this index key, or None if it no longer exists."""
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

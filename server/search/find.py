@@ -1,4 +1,4 @@
-"""Full-text search with the index or, until the index is complete, by scanning all documents."""
+"""Full-text search with the index or, until it is complete, by scanning all documents."""
 
 import logging
 import re
@@ -41,8 +41,8 @@ def scan(
 ) -> tuple[Ranked, Counter[VersionGroup]]:
     """Search all versions without the index.
 
-    Return the matches in the requested groups, best first, and the number of matches in every group. If no
-    version contains enough of the words, versions with any of the words match.
+    Return the requested groups' matches, best first, and the number of matches in every group. If no version
+    contains enough of the words, one word is enough.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}
@@ -80,7 +80,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _ClausePattern:
-    """A regular expression for one clause of a search in one language."""
+    """Regular expression for one clause of a search in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,9 +91,8 @@ class _ClausePattern:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return the score of a document, or 0 if it does not match.
-
-        `folded` contains the document's texts, each with its form in lower case and without accents.
+        """Return a document's score, or 0 if it does not match. `folded` pairs its texts with their folded
+        forms.
         """
         best = total = 0.0
         for text, folded_text in folded:
@@ -130,11 +129,10 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The documents that a search can find.
+    """Documents that a search can find.
 
-    - `statuses`: maps the uid of each visible content type to the requested status.
-    - `types`, `locale`: filters for the results.
-    - `unlocalized`: uids of types to which the filter `locale` does not apply.
+    `statuses` maps each visible content type's uid to the requested status. `types` and `locale` filter the
+    results, but `locale` not those of the types in `unlocalized`.
     """
 
     statuses: Mapping[str, str]
@@ -158,10 +156,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with scores, the number of matches by group, and a spelling suggestion.
+    """A page of results with scores. `indexed` is False if all documents were scanned.
 
-    `indexed` is False if all documents were scanned instead of using the index. `status` is the status of the
-    index, or None if there is no index.
+    `status` is None if there is no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -172,7 +169,7 @@ class Results:
 
 
 class Search:
-    """A site's search engine. Each process has one instance, which runs one index search at a time."""
+    """A process's search engine for a site. It runs one index search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -195,10 +192,9 @@ class Search:
         *,
         use_index: bool = True,
     ) -> Results:
-        """Return at most `limit` results, starting at index `start`.
+        """Return at most `limit` results from index `start`.
 
-        If `use_index` is False, all documents are scanned. Raises LimitError if the budget is used up, and
-        BusyError if too many searches are waiting.
+        Raises LimitError if the budget is used up, and BusyError if too many searches are waiting.
         """
         if not question.required:
             return Results([], {}, None, True, self._status)
@@ -221,10 +217,7 @@ class Search:
     def _search_index(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return the hits, the spelling suggestion or None, and the index's status.
-
-        Return None instead of all these if the index can't be used or is out of date.
-        """
+        """Search with the index. Return None if it can't be used or is out of date."""
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -266,7 +259,7 @@ class Search:
         return self._shape[2]
 
     def _current(self, expected_shape: str) -> "IndexReader | None":
-        """Return a reader for the index, or None if the index has a different version or shape."""
+        """Return the index's reader, or None if its version or shape is different."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -348,11 +341,7 @@ def total(results: Results, scope: Scope) -> int:
 
 
 def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count the matches by content type (uid) and by locale.
-
-    The counts by content type ignore the filter for content types, and the counts by locale ignore the one
-    for locales.
-    """
+    """Count the matches by content type (without the filter for it) and locale (likewise)."""
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in results.counts.items():

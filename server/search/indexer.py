@@ -1,4 +1,4 @@
-"""Low-priority process that writes the search index. Run as `python -m server.search.indexer FOLDER`."""
+"""Low-priority process that writes the search index: `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os
@@ -21,10 +21,10 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer of the search index, which executes the commands `begin`, `apply` and `commit`."""
+    """Writer of the search index, which executes `begin`, `apply` and `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index. If it is damaged or outdated, replace it with an empty one."""
+        """Open the index, or replace it with an empty one if it is damaged or outdated."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -56,7 +56,6 @@ class Indexer:
             self._update_status(shape="")
 
     def apply(self, tasks: list[Task]) -> int:
-        """Add versions to the index or remove them. Return the number of tasks that changed the index."""
         return sum(self._apply(task) for task in tasks)
 
     def _apply(self, task: Task) -> bool:
@@ -75,17 +74,14 @@ class Indexer:
         return True
 
     def _number_of(self, attribute: str) -> int:
-        """Return an attribute's number in the index. A new attribute gets the next number."""
+        """Return an attribute's number in the index, which a new attribute gets now."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers.
-
-        If `shape` is given, also record that the index is complete for that shape.
-        """
+        """Make all changes visible to readers. If `shape` is given, the index is now complete for it."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -129,7 +125,7 @@ def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises the command's errors, and OSError if the index has been deleted."""
+    """Execute a command. Raises its errors, and OSError if the index was deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

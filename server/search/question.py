@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A word or a phrase to search for, in any attribute or only in `field`.
+    """A word or phrase to search for, in `field` or, if it is None, in any attribute.
 
     If `is_prefix` is set, the last word also matches longer words that start with it.
     """
@@ -41,11 +41,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input.
-
-    Results must match enough of the `required` clauses, and none of the `excluded` ones. `text` is the
-    original input.
-    """
+    """Parsed input. Results match enough of `required` and none of `excluded`."""
 
     text: str
     required: tuple[Clause, ...]
@@ -53,15 +49,14 @@ class Question:
 
 
 def required_matches(words: int) -> int:
-    """Return how many of `words` search words a result must contain, such as 2 of 3, or 4 of 5."""
+    """Return how many of `words` a result must contain, such as 2 of 3, or 4 of 5."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, is_incomplete: bool = True) -> Question:
-    """Parse search input. `fields` contains the attributes that can be searched, as in `title:tide`.
+    """Parse search input. `fields` are the attributes that can be searched, as in `title:tide`.
 
-    If `is_incomplete` is set, the last word also matches longer words, because the user might still be
-    typing.
+    If `is_incomplete` is set, the user may still be typing, so the last word also matches longer words.
     """
     found: list[tuple[bool, Clause]] = []
     remaining_words = MAX_WORDS
@@ -89,7 +84,6 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def apply_corrections(question: Question, corrections: dict[str, str]) -> str:
-    """Return the original input with misspelled words replaced."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in corrections:

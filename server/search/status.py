@@ -1,4 +1,4 @@
-"""Status of the search index, stored in a small file that all processes can read."""
+"""Status of the search index, in a small file that all processes can read."""
 
 import json
 import os
@@ -14,15 +14,12 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of the search index.
+    """Status of the search index.
 
-    - `version`: the versions of the index format and of Whoosh.
-    - `build`: a random name for this index, which changes when the index is rebuilt.
-    - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
-    - `numbers`: maps each attribute to its number in the index.
-    - `documents`, `total`: how many versions are indexed, and how many exist.
-    - `pending`: how many versions are waiting to be indexed.
-    - `commits`: how many times changes were made visible to readers.
+    `build` is a random name that changes when the index is rebuilt. `shape` is the site's `texts.shape` when
+    the index was last complete, or "". `numbers` maps attributes to their numbers in the index. `documents`,
+    `total` and `pending` count indexed, existing and waiting versions, and `commits` the changes that readers
+    have seen.
     """
 
     version: str

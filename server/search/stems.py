@@ -1,4 +1,4 @@
-"""Stemmers by language. This module is imported only when it is first needed (docs/packages.py, LAZY)."""
+"""Stemmers by language, imported only when needed (docs/packages.py, LAZY)."""
 
 import threading
 

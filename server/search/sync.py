@@ -1,4 +1,4 @@
-"""Background job that updates the search index (docs/search.md). Runs in the worker that holds the lock."""
+"""Background job that updates the search index (docs/search.md), in the worker that holds the lock."""
 
 import logging
 import threading
@@ -45,10 +45,7 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """If this process holds the lock, detect changes and index a batch.
-
-        Return the pause until the next run.
-        """
+        """Index a batch of changes if this process holds the lock. Return the pause in seconds."""
         if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
             return self._wait()
@@ -84,7 +81,7 @@ class Sync(Job):
         self.holds_lock.clear()
 
     def _acquire_lock(self, clock: Clock) -> "_IndexingSession | None":
-        """Acquire the lock and start the writer process. Return None if another process holds the lock."""
+        """Acquire the lock and start the writer process, or return None if another process holds the lock."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
@@ -99,7 +96,7 @@ class Sync(Job):
 
 
 class _IndexingSession:
-    """The indexing work of a process while it holds the lock."""
+    """Indexing work of a process while it holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -115,7 +112,7 @@ class _IndexingSession:
         self._reported_s = 0.0  # elapsed seconds at the last progress report
 
     def step(self) -> float:
-        """Detect changes and send one batch. Return the pause in seconds until the next step."""
+        """Detect changes and send one batch. Return the pause in seconds."""
         began = self.clock.monotonic()
         if self._is_idle:
             self._began, self._is_idle = began, False
@@ -133,10 +130,7 @@ class _IndexingSession:
         return BATCH_PAUSE_S
 
     def _pause(self, check_s: float) -> float:
-        """Return the pause in seconds until the next step.
-
-        `check_s` is the duration of the last check for changes.
-        """
+        """Return the pause in seconds. `check_s` is how long the last check for changes took."""
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -149,7 +143,6 @@ class _IndexingSession:
         self.sync.report(line)
 
     def _detect_changes(self) -> None:
-        """Add the versions that have changed since the last check to `todo`."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndexError
         before, state = self.state, self.sync.site.state

@@ -1,4 +1,4 @@
-"""The searchable texts in a document, each with its attribute and its weight."""
+"""Searchable texts of a document, with attributes and weights."""
 
 import html
 import re
@@ -47,7 +47,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a Markdown text, without markup and line breaks."""
+    """Return a Markdown text's paragraphs, without markup and line breaks."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -61,7 +61,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Yield the text of each block in the `blocks` format, including image descriptions."""
+    """Yield each block's text in the `blocks` format, with image descriptions."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -106,11 +106,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A searchable value, and the attribute that contains it.
-
-    `kind` is the attribute type of the value. It differs from the type of `attribute` if the value is inside
-    a component.
-    """
+    """A searchable value in `attribute`. `kind` is the value's own type, which differs inside a component."""
 
     attribute: str
     weight: float
@@ -124,7 +120,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A version to index or, if `texts` is None, to remove from the index."""
+    """A version to index or, if `texts` is None, to remove."""
 
     key: str
     group: str = ""
@@ -133,7 +129,7 @@ class Task:
 
 
 def texts(document: Document, settings: "Settings") -> list[Text]:
-    """Return the searchable texts in a document. The title comes first."""
+    """Return a document's searchable texts, with the title first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -182,10 +178,7 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: "Settings") -> str:
-    """Return a digest of the site's locales and searchable attributes.
-
-    An index that was built for a different digest is not used.
-    """
+    """Return a digest of the site's locales and searchable attributes, which an index must match."""
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):
         if type_.kind == "component" or type_.uid.startswith("api::"):

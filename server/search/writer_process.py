@@ -1,4 +1,4 @@
-"""Client for the process that writes the search index (`server.search.indexer`)."""
+"""Client of the process that writes the search index (`server.search.indexer`)."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ class DamagedIndexError(Exception):
 
 
 class WriterProcess:
-    """Client for the process that writes the search index. `call` starts the process if necessary."""
+    """Client of the process that writes the search index. `call` starts it if necessary."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
@@ -58,7 +58,7 @@ class WriterProcess:
 
 
 class _ProcessRun:
-    """One run of the writer process. The process inherits the lock, so no other can write until it exits."""
+    """One run of the writer process, which holds the lock until it exits."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
@@ -85,7 +85,7 @@ class _ProcessRun:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises ChildProcessError if the command fails."""
+        """Send a command and return the response. Raises ChildProcessError."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # The process has ended; `_receive` reads its last response.
             pickle.dump((name, arguments), self._process.stdin)

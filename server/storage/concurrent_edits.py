@@ -78,7 +78,9 @@ class Replacement:
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Replace the target of `step`, and append the result to `done`. Raises ConflictError if it was edited."""
+    """Replace the target of `step`, and append the result to `done`. Raises ConflictError if it was
+    edited.
+    """
     step.check()  # Check first, because opening the folder fails if the folder was deleted.
     with open_folder(step.target.parent) as folder:
         old_file = open_reader(step.target, open_files) if step.before else None

@@ -1,4 +1,6 @@
-"""Rules for symbolic links: they must not lead out of their top-level folder, where keys or accounts may be."""
+"""Rules for symbolic links: they must not lead out of their top-level folder, where keys or accounts may
+be.
+"""
 
 import errno
 import os

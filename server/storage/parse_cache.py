@@ -1,4 +1,6 @@
-"""Parse cache: documents and problems by file, in .bifolio/cache/ for a fast start. Ignores damaged entries."""
+"""Parse cache: documents and problems by file, in .bifolio/cache/ for a fast start. Ignores damaged
+entries.
+"""
 
 import os
 import sys

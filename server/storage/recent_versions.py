@@ -36,7 +36,9 @@ class RecentVersions:
         self.root, self.max_bytes, self.max_versions = root, max_bytes, max_versions
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store documents before they are replaced. The caller must hold the write lock. Ignores disk errors."""
+        """Store documents before they are replaced. The caller must hold the write lock. Ignores disk
+        errors.
+        """
         with suppress(OSError):
             for part in _parts(documents, schema):
                 self._append(part)

@@ -1,1 +1,1 @@
-"""TOML: a parser that also returns positions, and an editor that leaves all other bytes unchanged."""
+"""TOML: a parser with positions, and an editor that leaves all other bytes unchanged."""

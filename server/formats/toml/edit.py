@@ -1,7 +1,4 @@
-"""TOML editor that changes values and leaves all other bytes unchanged.
-
-It does not use tomlkit, which mixes line endings and reports no positions.
-"""
+"""TOML editor that leaves all other bytes unchanged. tomlkit would mix line endings."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -22,9 +19,9 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Return TOML text with the top-level keys in `changes` updated. The values REMOVE and None remove a key.
+    """Return TOML text with changed top-level keys. REMOVE and None remove a key. Raises NullError.
 
-    If `expand` is set, changed keys are rewritten completely. Raises NullError if a value is null.
+    If `expand` is set, changed keys are rewritten completely.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -39,7 +36,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def remove_duplicate_toml_keys(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last occurrence of each duplicate key in `keys` from TOML text."""
+    """Remove all but the last occurrence of each key in `keys`."""
     counting = {s.start for s in parse_statements(blank_duplicate_keys(text))}
     gone = [s for s in parse_statements(text) if s.path in keys and s.start not in counting]
     replacements = [
@@ -108,7 +105,7 @@ class _TomlEditor:
             self.replacements.append(Replacement(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key below the last key of a table, or create the table at the end of the text."""
+        """Add a key below a table's last key, or create the table at the end."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]

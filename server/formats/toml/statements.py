@@ -1,7 +1,4 @@
-"""Statements in TOML text, with their positions.
-
-The text must be valid: tomllib must already have accepted it.
-"""
+"""Statements in TOML text that tomllib has accepted, with positions."""
 
 import re
 import tomllib
@@ -28,7 +25,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """A value in TOML text, from index `start` to index `end`."""
+    """Value in TOML text, from index `start` to `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -38,10 +35,7 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key and its value in an inline table, or an item in an array.
-
-    `path` is relative to the table or array.
-    """
+    """A key and value in an inline table, or an array item. `path` is relative to that."""
 
     path: KeyPath
     start: int
@@ -50,9 +44,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key and its value, or a table header. A header's `value` is None.
+    """A key and value, or a table header (`value` is None).
 
-    `table` is the path of the nearest header above, including indexes in arrays of tables.
+    `table` is the nearest header's path, with indexes in arrays of tables.
     """
 
     path: KeyPath
@@ -63,7 +57,7 @@ class Statement:
 
 
 def parse_statements(text: str) -> list[Statement]:
-    """Return the statements of valid TOML text, in order."""
+    """Return the statements of valid TOML, in order."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # lengths of arrays of tables, by path
     table: KeyPath = ()
@@ -110,7 +104,7 @@ def _parse_dotted_key(text: str, index: int) -> tuple[KeyPath, int]:
 
 
 def key_spans(text: str, index: int) -> list[tuple[int, int]]:
-    """Return the start and end index of each part of the dotted key at `index`."""
+    """Return the start and end of each part of the dotted key at `index`."""
     while text[index] in "[ \t":  # a table header
         index += 1
     spans = []
@@ -174,7 +168,7 @@ def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
 
 
 def first_duplicate_of_last(text: str) -> Statement | None:
-    """Return the first statement with the same key as the last one, or None if the last key is unique.
+    """Return the first statement with the last one's key, or None if that is unique.
 
     The text must end directly after the value that tomllib rejected.
     """
@@ -194,10 +188,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def describe_duplicate_key(text: str, statement: Statement, end: int) -> DuplicateKey:
-    """Describe a duplicate key.
-
-    `statement` is its overridden occurrence. `end` is the index after its last value.
-    """
+    """Describe the overridden `statement` of a duplicate key, whose last value ends at `end`."""
     line = text.count("\n", 0, statement.start) + 1
     column = statement.start - text.rfind("\n", 0, statement.start)
     last = [s for s in parse_statements(text[:end]) if s.path == statement.path][-1]
@@ -222,7 +213,7 @@ def toml_positions(text: str) -> Positions:
 
 
 def _all_values(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, start index and value of each statement, and of the keys and items inside it."""
+    """Yield the path, start and value of each statement, and of the keys and items in it."""
     for statement in parse_statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

@@ -1,1 +1,1 @@
-"""YAML: a writer, a parser that returns positions, and an editor that leaves all other bytes unchanged."""
+"""YAML: a writer, a parser with positions, and an editor that leaves all other bytes unchanged."""

@@ -1,7 +1,4 @@
-"""YAML parser that keeps unquoted values as text and reports positions.
-
-It uses libyaml's events, because PyYAML's loaders would convert values to YAML 1.1 types.
-"""
+"""YAML parser that keeps unquoted values as text, where PyYAML would convert them to YAML 1.1 types."""
 
 from collections.abc import Iterator, Set
 from typing import Any
@@ -22,9 +19,9 @@ _TOO_DEEP_FIX = "use fewer levels"
 def read_yaml(
     text: str, positions: Positions | None = None, duplicates: list[DuplicateKey] | None = None
 ) -> Tree:
-    """Parse a YAML document. Return None if it is empty. Raises SyntaxProblem.
+    """Parse YAML. Return None if it is empty. Raises SyntaxProblem.
 
-    Fills `positions` and `duplicates` if they are given. Without `duplicates`, a duplicate key is an error.
+    Fills `positions` and `duplicates`. Without `duplicates`, a duplicate key is an error.
     """
     loader = LOADER(text)
     try:
@@ -101,10 +98,7 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder that creates a tree from libyaml's events.
-
-    It has its own stack, so deep nesting can't exhaust Python's stack.
-    """
+    """Builder of trees from libyaml's events. Its own stack allows deep nesting."""
 
     def __init__(self, positions: Positions | None, duplicates: list[DuplicateKey] | None) -> None:
         self.positions = positions
@@ -203,7 +197,7 @@ class _Builder:
             raise _refusal(event, f"the file has more than {MAX_NODES} values", "split the file")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Add a value to the innermost open mapping or list. Return the key or index of the value."""
+        """Add a value to the innermost open mapping or list. Return its key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -229,7 +223,7 @@ class _Builder:
         return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        """Return a mapping's key as a string, or _MERGE for an unquoted `<<`."""
+        """Return a key as a string, or _MERGE for an unquoted `<<`."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be a string", "put the key in quotes")
         if key == "<<" and type(key) is Plain:
@@ -252,7 +246,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Merge the mappings of a << key into `container`, which keeps its own values."""
+        """Merge a << key's mappings into `container`, which keeps its own values."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
@@ -311,9 +305,9 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
-    """Yield the path, start, end and quotation mark of each key in the mappings with the given paths.
+    """Yield the path, start, end and quotation mark of each key in the `mappings`.
 
-    `mappings` must also contain the paths of all parents.
+    These must include the paths of all parents.
     """
     loader: Any = LOADER(text)
     # for each open list or mapping: its path (None if it is not in `mappings`), and its next key or index
@@ -341,7 +335,7 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Advance a list or mapping to its next node. Return that node's path, or None if the node is a key."""
+    """Advance to the next node. Return its path, or None if it is a key."""
     at, key = container
     if at is None:
         return None

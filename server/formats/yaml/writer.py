@@ -1,7 +1,4 @@
-"""YAML writer that quotes strings so that YAML 1.1 and 1.2 parsers read them the same way.
-
-It uses only ruamel.yaml's emitter, which makes it five times as fast as ruamel.yaml itself.
-"""
+"""YAML writer that quotes strings so that YAML 1.1 and 1.2 parsers agree, with ruamel.yaml's emitter."""
 
 import io
 import re
@@ -113,10 +110,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return whether every YAML parser reads this text as a string when it is not quoted.
-
-    If `flow` is set, the text is inside brackets.
-    """
+    """Return True if every YAML parser reads this unquoted text as a string, in brackets if `flow` is set."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):
@@ -132,10 +126,10 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """Return a key and its value as YAML.
+    """Return a key and its value as YAML. `flow` writes lists and mappings in brackets.
 
-    `offset` is the indentation of list items. If `flow` is set, lists and mappings are written in brackets.
-    `quote` is the previous quotation mark, or ESCAPED to write a string on one line.
+    `offset` is the indentation of list items. `quote` is the previous quotation mark, or ESCAPED to write a
+    string on one line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
@@ -208,7 +202,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the quotation mark to keep, or "" if `quote`, the previous quotation mark, can't be kept."""
+    """Return the previous quotation mark `quote`, or "" if it can't be kept."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:

@@ -1,1 +1,1 @@
-"""The search index on disk. It is implemented with whoosh3; only this package imports whoosh3."""
+"""The search index on disk. Only this package imports whoosh3."""

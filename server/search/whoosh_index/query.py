@@ -1,4 +1,4 @@
-"""Compiler that converts a parsed search to a Whoosh query."""
+"""Compiler of parsed searches to Whoosh queries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class AtLeast(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `min_matches` of `parts`. More matches give a higher score."""
+    """Query for documents that match at least `min_matches` of `parts`. More matches score higher."""
 
     def __init__(self, parts: Sequence[Any], min_matches: int) -> None:
         self.parts, self.min_matches = parts, min_matches
@@ -84,9 +84,9 @@ class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words, each given as a list of alternative terms.
+    """Query for a sequence of words, each a list of alternative terms.
 
-    If `start` is set, the phrase must be in the attribute whose positions begin at `start`.
+    If `start` is set, the phrase must be in the attribute whose positions begin there.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -173,9 +173,9 @@ class QueryCompiler:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, require_all: bool) -> Any | None:
-        """Return the query for texts in one language, or None if nothing can match.
+        """Return the query for one language, or None if nothing can match.
 
-        If `require_all` is False, one matching word or clause is enough.
+        If `require_all` is False, one matching clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -202,14 +202,13 @@ class QueryCompiler:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heading_queries(self, question: Question, language: str) -> list[Any]:
-        """Return queries for words in headings, which only increase the scores of matches."""
+        """Return queries for words in headings, which only raise scores."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.required if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
-        """Return the query for one clause, or None if nothing can match."""
         if clause.field is not None and clause.field not in self.numbers:
             return None
         last = len(clause.words) - 1
@@ -230,7 +229,7 @@ class QueryCompiler:
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, is_prefix: bool) -> dict[str, float]:
-        """Return the terms to look up in order to find a word, each with its weight."""
+        """Return the terms to look up for a word, with weights."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if is_prefix:
             for term in self._terms_with_prefix(fold(word), language):
@@ -238,7 +237,6 @@ class QueryCompiler:
         return found
 
     def _terms_with_prefix(self, prefix: str, language: str) -> list[str]:
-        """Return the most frequent terms of words that start with `prefix`."""
         reader, field = self.reader, f"text_{language}"
         if len(prefix) < 2:
             return []

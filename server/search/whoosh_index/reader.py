@@ -30,9 +30,9 @@ SCORE_DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The result of a search: the best matches (score and key), and the number of matches by group.
+    """The best matches (score and key), and the number of matches by group.
 
-    `unknown` contains the search words that no visible version contains.
+    `unknown` are the search words that no visible version contains.
     """
 
     best: list[tuple[float, str]]
@@ -41,7 +41,7 @@ class Hits:
 
 
 class _BestMatches:
-    """The `limit` best matches. Their order depends only on score and key, so result pages don't overlap."""
+    """The `limit` best matches, ordered by score and key, so that pages don't overlap."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -99,10 +99,11 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Search the index. Return the `limit` best versions in the requested groups.
+        """Return the `limit` best versions in the requested groups, and count the matches in all visible
+        groups.
 
-        Matches are counted in all visible groups. `numbers` maps attributes to their numbers in the index,
-        and `documents` maps languages to the number of visible versions. Raises LimitError.
+        `numbers` maps attributes to their numbers in the index, and `documents` languages to the number of
+        visible versions. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -123,10 +124,7 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], is_visible_group: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the best correction for a misspelled word, or None.
-
-        Only words that occur in a visible group are suggested.
-        """
+        """Return the best correction for a misspelled word, among words in visible groups."""
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, is_visible_group, {}, budget)
         similar: list[tuple[int, int, str]] = []
@@ -158,10 +156,8 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query.
-
-        Return the `limit` best versions in the requested groups, and the number of matches in each visible
-        group.
+        """Return the `limit` best versions in the requested groups, and count the matches in visible
+        groups.
         """
         counts: Counter[str] = Counter()
         best = _BestMatches(limit)
@@ -194,7 +190,7 @@ class IndexReader:
         languages: list[str],
         is_visible_group: Callable[[str], bool],
     ) -> tuple[str, ...]:
-        """Return the words of a search that occur in no visible group."""
+        """Return a search's words that occur in no visible group."""
         found = []
         for clause in question.required:
             for i, word in enumerate(clause.words):

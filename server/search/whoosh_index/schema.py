@@ -1,6 +1,5 @@
-"""Schema of the index. Each version is one Whoosh document, and each language has fields such as `text_en`.
-
-Each attribute has its own range of positions, which conditions such as `title:tide` use.
+"""Schema of the index: each version is one Whoosh document, and each language has fields such as
+`text_en`.
 """
 
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ class Postings(fields.FieldType):  # type: ignore[misc]
         self.stored = self.unique = self.spelling = False
 
     def index(self, value: Any, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        """Yield the postings in the form (term, frequency, sum of weights, encoded positions)."""
+        """Yield postings as (term, frequency, sum of weights, encoded positions)."""
         return iter(value)
 
 

@@ -1,4 +1,4 @@
-"""Term statistics for scores. They don't reveal whether a hidden version contains a word."""
+"""Term statistics for scores, which don't reveal whether a hidden version contains a word."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -13,10 +13,7 @@ _LOG2_POSTINGS_PER_STEP = 3  # Reading the postings of 8 documents costs one ste
 
 
 class Statistics:
-    """Term statistics for the groups that the caller is allowed to see.
-
-    `documents` is the number of versions in these groups, by language.
-    """
+    """Term statistics for the visible groups, which have `documents` versions, by language."""
 
     def __init__(
         self,
@@ -45,7 +42,7 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` terms that occur in the most visible versions, most frequent first."""
+        """Return the `limit` terms in the most visible versions, most frequent first."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # A term's frequency in the whole index is an upper bound, so counting can stop early.
@@ -85,7 +82,7 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores that depend only on versions that the caller is allowed to see."""
+    """BM25 scores that depend only on visible versions."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)

@@ -24,10 +24,7 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A version to index, and a digest of its content.
-
-    Each paragraph is a tuple (attribute number, weight, text).
-    """
+    """A version to index. Paragraphs are (attribute number, weight, text)."""
 
     key: str
     digest: str
@@ -37,7 +34,7 @@ class IndexEntry:
 
 
 class IndexWriter:
-    """Writer for the index. Readers see its changes only after `commit`."""
+    """Writer of the index. Readers see its changes after `commit`."""
 
     def __init__(self, folder: Path) -> None:
         exists = index.exists_in(str(folder))
@@ -52,7 +49,7 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Add a version to the index, replacing any version with the same key."""
+        """Add a version, replacing any with the same key."""
         if entry.key in self._put:
             self.commit()  # Whoosh can only replace documents that have been committed.
         writer = self._open()
@@ -114,7 +111,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return a version's postings, the postings of its headings, and its words (see `fold`)."""
+    """Return a version's postings, its headings' postings, and its folded words."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()

@@ -32,7 +32,9 @@ class OwnCommits:
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
     def record(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
-        """Store one commit's versions, by path, until the write `last_reader` is committed. Raises OSError."""
+        """Store one commit's versions, by path, until the write `last_reader` is committed. Raises
+        OSError.
+        """
         last = max(versions.values(), key=lambda version: version.write)
         path = self._folder / "-".join((_PREFIX, last_reader, last.write, last.commit or _UNCHANGED))
         path.unlink(missing_ok=True)  # An earlier attempt may have left this file.

@@ -122,7 +122,9 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Return True if a file equals `content` (a Path is compared by content), or is missing if that is None."""
+    """Return True if a file equals `content` (a Path is compared by content), or is missing if that is
+    None.
+    """
     try:
         if content is None:
             return not os.path.lexists(file)

@@ -38,7 +38,9 @@ def point_of_detail(
 
 
 def _middle_of_window(amounts: Sequence[float], share: float) -> float:
-    """Return the center of the window with the largest sum. `share` and result are fractions of the length."""
+    """Return the center of the window with the largest sum. `share` and result are fractions of the
+    length.
+    """
     count = max(1, min(len(amounts), round(len(amounts) * share)))
     sums = [0.0, *accumulate(amounts)]
     windows = [sums[start + count] - sums[start] for start in range(len(amounts) - count + 1)]

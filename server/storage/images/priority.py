@@ -19,7 +19,9 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 
 
 def lower_priority() -> None:
-    """Lower the priority of this process and its future children and, if possible, shorten their time slices."""
+    """Lower the priority of this process and its future children and, if possible, shorten their time
+    slices.
+    """
     os.nice(NICENESS)
     number = _SYSTEM_CALLS.get(platform.machine())
     if number is None:
