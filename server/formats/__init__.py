@@ -1,1 +1,1 @@
-"""Parsers that report positions, and editors that change only the necessary bytes."""
+"""Parsers with positions, and editors that change only the necessary bytes."""

@@ -1,4 +1,4 @@
-"""Parser for site.yaml and schema files, with positions for error messages."""
+"""Parser for site.yaml and schema files, with positions."""
 
 import errno
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A parsed configuration file, or a mapping in one, which begins at `top`."""
+    """Configuration file, or a mapping in one that begins at `top`."""
 
     path: str
     data: Mapping[str, Any]
@@ -35,7 +35,7 @@ class ConfigFile:
         return value
 
     def entries(self, *path: str) -> list["ConfigFile"]:
-        """Return the mappings in a list, or [] if it is missing. Raises SetupError for other values."""
+        """Return a list of mappings, or [] if it is missing. Raises SetupError."""
         value = self.get(*path)
         if is_null(value):
             return []
@@ -64,7 +64,7 @@ class ConfigFile:
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, requirement: str, fix: str, *path: str | int) -> SetupError:
-        """Return an error for an invalid value. `requirement` completes "must …"."""
+        """Return an error. `requirement` completes "must …"."""
         name = ".".join(key for key in path if isinstance(key, str))
         return self.refuse(f"{name} must {requirement} (found {describe_value(self.get(*path))})", fix, *path)
 
@@ -74,7 +74,7 @@ class ConfigFile:
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Parse site.yaml or a schema file. If `optional` is set, it may be missing. Raises SetupError."""
+    """Parse a file, which may be missing if `optional`. Raises SetupError."""
     try:
         text = read_regular_file(root / path).decode("utf-8-sig")
     except OSError as error:
@@ -88,9 +88,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def parse_config_file(path: str, text: str, *, optional: bool = False) -> ConfigFile:
-    """Parse the text of site.yaml or a schema file. If `optional` is set, it may be empty. Raises
-    SetupError.
-    """
+    """Parse a text, which may be empty if `optional`. Raises SetupError."""
     positions: Positions = {}
     try:
         check_conflict(text)

@@ -1,4 +1,4 @@
-"""Detection of unresolved git merge conflicts."""
+"""Detection of unresolved merge conflicts."""
 
 import re
 
@@ -11,15 +11,15 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem if YAML, JSON or TOML contains an unresolved merge conflict."""
+    """Raise SyntaxProblem for a merge conflict in YAML, JSON or TOML."""
     if _START_MARKER in text:
         _refuse(_first_conflict(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, body_start: int = 0) -> None:
-    """Raise SyntaxProblem if Markdown contains an unresolved merge conflict.
+    """Raise SyntaxProblem for a merge conflict in Markdown.
 
-    Fenced code blocks from index `body_start` on are ignored.
+    Code blocks after `body_start` are ignored.
     """
     if _START_MARKER in text:
         above, below = text[:body_start].split("\n")[:-1], text[body_start:].split("\n")

@@ -1,4 +1,4 @@
-"""Text replacements and bracketed lists, for the YAML, JSON and TOML editors."""
+"""Text replacements and bracketed lists, for the editors."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ def apply_replacements(text: str, replacements: list[Replacement]) -> str:
 
 
 def is_same_value(old: Tree, new: Any) -> bool:
-    """Return True if a value in a file equals a new value."""
+    """Return True if a file's value equals a new one."""
     if isinstance(new, dict):
         return (
             isinstance(old, dict)
@@ -72,9 +72,7 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A list item, the text before it (`lead`) and before its comma (`gap`), and the comment after it
-    (`tail`).
-    """
+    """List item. `lead` is the text before it, `gap` before its comma, and `tail` the comment."""
 
     lead: str
     text: str
@@ -85,10 +83,9 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """A bracketed list or mapping in parts. `trailing_comma` is True if a comma may follow the last item.
+    """Parts of a bracketed list or mapping. `trailing_comma` allows a comma at the end.
 
-    The fields from `before_first` on are the whitespace before a new first item, another new item, one on a
-    new line, and the closing bracket.
+    `before_first`, `before_other`, `new_line` and `before_closing` are whitespace.
     """
 
     opening: str
@@ -105,10 +102,9 @@ class Brackets:
         return "\n" in self.before_other
 
     def render(self, parts: Iterable[Part]) -> str:
-        """Return the list's text with new items, at least one.
+        """Return the list with new parts: the old index (-1: new item) and text (None: remove it).
 
-        A part is the old item's index (-1: new item) and the new text (None: remove it). Comments above
-        removed items are kept.
+        One must remain. Comments above removed items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -137,7 +133,7 @@ class Brackets:
         return self.before_first if is_first else self.before_other
 
     def _text_after(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """Return the text after an item, and True if it ends with a comment."""
+        """Return the text after an item, and True if that ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing_comma and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
@@ -156,9 +152,9 @@ def _on_new_line(lead: str, new_line: str) -> str:
 def split_brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing_comma: bool = True
 ) -> Brackets | None:
-    """Split a bracketed list or mapping, whose items are at `spans` (ends are exclusive).
+    """Split a list or mapping with items at `spans` (ends are exclusive), or return None.
 
-    Return None if it is empty or malformed. `gap` is the default whitespace after a comma.
+    `gap` is the default whitespace after a comma.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -201,7 +197,7 @@ def split_brackets(
 
 
 def _whitespace_between_items(items: list[_Item], below: str, gap: str) -> str:
-    """Return the whitespace before a new item, by default `gap`, or `below` after a comment."""
+    """Return the whitespace before a new item: by default `gap`, but `below` after a comment."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

@@ -1,4 +1,4 @@
-"""Front matter: the attributes at the top of a Markdown file."""
+"""Front matter of Markdown files."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MarkdownParts:
-    """Parts of a Markdown file. Without front matter, all of it is `body_text`."""
+    """Parts of a Markdown file: all is `body_text` without front matter."""
 
     handler: "Handler | None"
     opening: str
@@ -58,7 +58,7 @@ class MarkdownParts:
 
 # The handlers of python-frontmatter strip the text and convert CRLF, but edits must keep all other bytes.
 class Handler(BaseHandler):
-    """Handler for one format of front matter, such as YAML."""
+    """Handler for one format of front matter."""
 
     CLOSING: re.Pattern[str]
 
@@ -86,7 +86,7 @@ class Handler(BaseHandler):
     ) -> dict[str, Tree]:
         """Parse front matter, which must be a mapping. Raises SyntaxProblem.
 
-        `lines_above` is added to all line numbers.
+        `lines_above` is added to line numbers.
         """
         found_duplicates: Duplicates = None if duplicates is None else []
         try:
@@ -110,7 +110,7 @@ class Handler(BaseHandler):
     def read(
         self, front_matter: str, positions: Positions | None = None, duplicates: Duplicates = None
     ) -> Tree:
-        """Parse front matter. Raises SyntaxProblem."""
+        """Raises SyntaxProblem."""
         raise NotImplementedError
 
     def edit(self, front_matter: str, changes: dict[str, Any], *, expand: bool) -> str:
@@ -121,7 +121,7 @@ class Handler(BaseHandler):
 
 
 class YamlHandler(Handler):
-    """YAML between lines of three dashes."""
+    """YAML between `---` lines."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -143,7 +143,7 @@ class YamlHandler(Handler):
 
 
 class TomlHandler(Handler):
-    """TOML between lines of three plus signs, as in Hugo and Zola."""
+    """TOML between `+++` lines, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -165,7 +165,7 @@ class TomlHandler(Handler):
 
 
 class JsonHandler(Handler):
-    """A JSON object at the top of the file, as in Hugo."""
+    """JSON object, as in Hugo."""
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
@@ -195,7 +195,7 @@ class JsonHandler(Handler):
 
 
 class UnsupportedHandler(Handler):
-    """Front matter in an unsupported format, such as `---json`."""
+    """Unsupported front matter, such as `---json`."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
@@ -213,7 +213,7 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, UnsupportedHandler())
 
 
 def split_front_matter(text: str) -> MarkdownParts:
-    """Split Markdown after its front matter. Raises SyntaxProblem if that is not closed."""
+    """Split Markdown. Raises SyntaxProblem if the front matter is not closed."""
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
             parts = split_front_matter(text[blank.end() :])

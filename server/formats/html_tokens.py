@@ -1,4 +1,4 @@
-"""HTML tokenizer that takes linear time for any input, unlike `html.parser` and `nh3`."""
+"""HTML tokenizer that takes linear time, unlike `html.parser` and `nh3`."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _LONG_NUMBER = re.compile("&#[0-9]{20,}")
 
 
 class Token(NamedTuple):
-    """A tag (`name` in lower case) or text (decoded in `name`). A tag of the kind `empty` ends with `/>`."""
+    """Tag (`name` in lower case) or text (decoded in `name`). An `empty` tag ends with `/>`."""
 
     kind: Literal["text", "start", "empty", "end"]
     name: str
@@ -33,10 +33,7 @@ class Token(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[Token]:
-    """Yield the tags and texts of HTML, without comments.
-
-    An unclosed tag and all after it are text; an unclosed comment extends to the end.
-    """
+    """Yield tags and texts without comments. An unclosed tag and all after it are text."""
     at = text_start = 0
     while found := _MARKUP.search(html, at):
         start = found.start()
@@ -82,7 +79,7 @@ def _tag(html: str, start: int) -> Token | None:
 
 
 def _end_of_comment(html: str, start: int) -> int:
-    """Return the index after the comment or declaration at `start`, or -1."""
+    """Return the index after a comment or declaration, or -1."""
     if html.startswith("<!--", start):
         # `<!-->` is a whole comment.
         found = _COMMENT_END.search(html, start + 2)

@@ -90,14 +90,14 @@ _PROBLEMS = (
 
 
 def count_values(text: str, limit: float) -> int:
-    """Count the values in JSON text without parsing it, up to `limit` + 1."""
+    """Count JSON's values without parsing, up to `limit` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), limit + 1))
     return _count_with_stop(text, limit)[0]
 
 
 def count_values_of_string(text: str, limit: float) -> int:
-    """Count the values in JSON text up to `limit` + 1, or return 1 if it is not JSON."""
+    """Count JSON's values up to `limit` + 1. Other text is one value."""
     count, end = _count_with_stop(text, limit)
     try:
         json.loads(text[:end])
@@ -126,7 +126,7 @@ def _count_with_stop(text: str, limit: float) -> tuple[int, int]:
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Numbers with a fraction or exponent become Plain. Raises SyntaxProblem."""
+    """Parse JSON. Fractions and exponents become Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -154,7 +154,7 @@ def read_json(text: str) -> Tree:
 
 
 def read_json_with_comments(text: str) -> Tree:
-    """Parse JSON with comments and trailing commas, as in tsconfig.json. Raises SyntaxProblem."""
+    """Parse JSON with comments and trailing commas. Raises SyntaxProblem."""
     without = _COMMENTS.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
     return read_json(_TRAILING_COMMAS.sub(lambda found: found[0] if found[0][0] == '"' else "", without))
 
@@ -186,7 +186,7 @@ def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
 
 
 def json_positions(text: str) -> Positions:
-    """Return the positions of keys and list items. Raises SyntaxProblem."""
+    """Return positions of keys and list items. Raises SyntaxProblem."""
     positions: Positions = {}
     read_yaml(text.replace("\t", " "), positions)
     return positions
@@ -217,10 +217,9 @@ def json_text(
     compact: bool = False,
     margin: str = "",
 ) -> str:
-    """Return a value as JSON, with all digits of numbers.
+    """Return JSON with all digits of numbers.
 
-    `indent` is one level of indentation (None: a single line), and `margin` the current line's. `compact`
-    omits the spaces after `,` and `:`.
+    `indent` is one level (None: a single line), and `margin` the current indentation. `compact` omits spaces.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -253,7 +252,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Return JSON text with changed top-level keys. REMOVE removes a key."""
+    """Change top-level keys. REMOVE removes one."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     compact = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -262,7 +261,7 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """JSON editor that keeps the style. `indent_unit` is one level, or None without indentation."""
+    """JSON editor that keeps the style. `indent_unit` is None without indentation."""
 
     def __init__(self, text: str, indent_unit: str | None, compact: bool) -> None:
         self.text, self.indent_unit, self.compact = text, indent_unit, compact
@@ -322,7 +321,7 @@ class _JsonEditor:
                 yield -1, written + colon + self.render(new, near, multiline)
 
     def render(self, value: Any, index: int, multiline: bool) -> str:
-        """Return a new value's text, indented like the line at `index`."""
+        """Return a value's text, indented like the line at `index`."""
         line = self.text[line_start(self.text, index) :]
         indent = self.indent_unit if multiline else None
         text = json_text(

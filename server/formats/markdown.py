@@ -1,4 +1,4 @@
-"""Markdown: a parser for links, images and headings, and a renderer to HTML."""
+"""Markdown: links, images, headings, and rendering to HTML."""
 
 import re
 from bisect import bisect_right
@@ -22,14 +22,14 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Find the links, images and headings. `first_line` is the text's line number in the file."""
+    """Find links, images and headings. `first_line` is the number of the first line."""
     reader = _Reader(_SURROGATE.sub(_REPLACEMENT, text), first_line)
     reader.read()
     return reader.result()
 
 
 def markdown_to_html(text: str) -> str:
-    """Render Markdown with tables and strikethrough as HTML. HTML in it is left unchanged."""
+    """Render Markdown with tables and strikethrough. HTML is left unchanged."""
     return render_html(_SURROGATE.sub(_REPLACEMENT, text), options=_HTML_OPTIONS)
 
 

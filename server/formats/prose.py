@@ -13,9 +13,9 @@ Kind = Literal["link", "image", "definition", "undefined"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or image. Lines and columns start at 1. `is_named` is set if it refers to a definition.
+    """Link or image. Lines and columns start at 1. `is_named` means through a definition.
 
-    The kind `definition` is a line such as `[name]: destination`; `undefined` is a link without one.
+    `definition` is a line such as `[name]: destination`, and `undefined` a link without one.
     """
 
     kind: Kind
@@ -28,7 +28,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Heading with a level from 1 to 6."""
+    """Heading of level 1 to 6."""
 
     level: int
     text: str
@@ -38,7 +38,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """Text with its links (except those to other sites) and headings."""
+    """Text, links (except to other sites) and headings."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -46,7 +46,7 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """The text's normalized anchors. One that ends with a dash matches any suffix."""
+        """Normalized anchors. One that ends with a dash matches any suffix."""
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))
@@ -59,13 +59,13 @@ EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)  # start of an ex
 
 
 def possible_anchors(text: str) -> frozenset[str]:
-    """Return words that a front end could use as anchors, such as words in quotes."""
+    """Return words that could be anchors, such as words in quotes."""
     found = (name for groups in _NAMES.findall(text) for name in groups if name)
     return frozenset(word for name in found for word in name.split())
 
 
 def link_definition_names(text: str) -> frozenset[str]:
-    """Return the names in lines such as `[name]: destination`, in lower case."""
+    """Return names in lines such as `[name]: destination`, in lower case."""
     return frozenset(name.casefold() for name in _DEFINED.findall(text))
 
 
@@ -91,12 +91,12 @@ _PUNCTUATION = re.compile(r"[^\w\s-]+")
 
 
 def normalize_anchor(anchor: str) -> str:
-    """Normalize an anchor for comparisons that ignore case and separators."""
+    """Normalize an anchor, ignoring case and separators."""
     return _SEPARATORS.sub("-", normalize("NFC", anchor).lower()).strip("-")
 
 
 def heading_anchors(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the normalized anchors that GitHub, Hugo, Kramdown and Zola generate for headings."""
+    """Yield the anchors that GitHub, Hugo, Kramdown and Zola generate, normalized."""
     counts: dict[str, int] = {}
     for text in texts:
         forms = (_PUNCTUATION.sub("", text), _ASCII_ONLY.sub("", _LEADING.sub("", text)) or "section", text)

@@ -1,4 +1,4 @@
-"""Reading of files that may be hostile: devices, pipes and very large files are refused."""
+"""Reading of hostile files: devices, pipes and very large files are refused."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ MAX_TEXT_BYTES = 16_000_000  # for files that people write, such as schemas and 
 
 
 def read_regular_file(path: Path, limit: int = MAX_TEXT_BYTES) -> bytes:
-    """Return a regular file's content. Raises OSError, also for more than `limit` bytes."""
+    """Return a file's content. Raises OSError, also above `limit` bytes."""
     # Without O_NONBLOCK, opening a named pipe would wait for a writer.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())

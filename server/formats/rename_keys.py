@@ -17,7 +17,7 @@ Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Rename keys in a file's text. In Markdown, only those in the front matter."""
+    """Rename keys, in Markdown only those of the front matter."""
     if not renames:
         return text
     if not markdown:

@@ -1,6 +1,4 @@
-"""Editor that reorders keys in JSON or YAML, with their comments. The caller must parse the result to
-verify it.
-"""
+"""Editor that reorders JSON and YAML keys with comments. The caller must verify the result."""
 
 from collections.abc import Sequence
 
@@ -13,9 +11,9 @@ _Span = tuple[int, int]
 
 
 def reorder_keys(path: str, text: str, key_path: KeyPath, names: Sequence[str]) -> str | None:
-    """Return the text with the keys of the mapping at `key_path` in the order of `names`.
+    """Reorder the keys of the mapping at `key_path`.
 
-    Return None if the mapping is missing or has other keys.
+    Return None if it is missing or has other keys.
     """
     is_yaml = path.endswith((".yaml", ".yml"))
     if is_yaml and not text.endswith("\n"):
@@ -42,7 +40,7 @@ def _flow_spans(node: Node) -> list[_Span]:
 
 
 def _line_spans(text: str, node: Node) -> list[_Span] | None:
-    """Return each key's lines, with the comments above it, or None if two keys share a line."""
+    """Return each key's lines with comments, or None if two share a line."""
     spans: list[_Span] = []
     lowest = line_start(text, node.keys[0].start)
     while lowest > 0 and text[line_start(text, lowest - 1) : lowest].lstrip(" \t").startswith("#"):

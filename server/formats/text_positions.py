@@ -1,4 +1,4 @@
-"""Line numbers, columns and character indexes in text."""
+"""Positions in text."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,7 +16,7 @@ def line_start(text: str, index: int) -> int:
 
 
 def line_end(text: str, index: int) -> int:
-    """Return the end of the line that contains `index`, before its line break."""
+    """Return the end of a line, before its line break."""
     end = text.find("\n", index)
     end = len(text) if end < 0 else end
     return end - 1 if end > index and text[end - 1] == "\r" else end
@@ -28,7 +28,7 @@ def next_line(text: str, index: int) -> int:
 
 
 def comments_start(text: str, index: int, lower_limit: int = 0) -> int:
-    """Return the start of the comment lines directly above the line of `index`, or of that line.
+    """Return the start of the comments above the line, or of the line.
 
     Text before `lower_limit` is ignored.
     """
@@ -47,14 +47,14 @@ KeyPath = tuple[str | int, ...]
 
 
 def attribute_path(path: KeyPath) -> str:
-    """Return a dotted path without list indexes: `rows.code` for `("rows", 3, "code")`."""
+    """Return a path without list indexes: `rows.code` for `("rows", 3, "code")`."""
     return ".".join(part for part in path if isinstance(part, str))
 
 
 class Position(NamedTuple):
     """Line and column of a key or list item, from 1.
 
-    `value_column` is the column of a scalar value on the same line, or 0.
+    `value_column` is that of a scalar on the same line, or 0.
     """
 
     line: int
@@ -67,9 +67,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class DuplicateKey:
-    """An overridden occurrence of a duplicate key, of which the last occurrence counts.
+    """Overridden occurrence of a duplicate key.
 
-    `last_line` is the line of the last one. `text` is the overridden value if it is a scalar.
+    `last_line` is where the last occurrence is. `text` is the overridden scalar.
     """
 
     path: KeyPath
@@ -87,7 +87,7 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest_position(positions: Positions, key_path: KeyPath) -> Position | None:
-    """Return the position of a value, or else of its nearest parent that has one."""
+    """Return a value's position, or that of its nearest parent that has one."""
     return next(
         (positions[key_path[:end]] for end in range(len(key_path), 0, -1) if key_path[:end] in positions),
         None,

@@ -1,4 +1,4 @@
-"""Parsed content of files. Unquoted values stay text (`Plain`), because the schema determines their types."""
+"""Parsed content. Unquoted values stay text (`Plain`), because the schema determines their types."""
 
 import math
 import re
@@ -13,13 +13,13 @@ Tree = Any
 
 
 class Plain(str):
-    """Text of an unquoted value, whose type the schema determines."""
+    """Unquoted value, whose type the schema determines."""
 
     __slots__ = ()
 
 
 def describe_value(tree: Any) -> str:
-    """Describe a value for messages: `"abc"`, `12` or `a list`."""
+    """Describe a value: `"abc"`, `12` or `a list`."""
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -43,7 +43,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return the nesting depth of lists and mappings, without recursion."""
+    """Return the nesting depth, without recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -55,7 +55,7 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Count the values in a tree, up to MAX_NODES + 1."""
+    """Count values, up to MAX_NODES + 1."""
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -74,9 +74,9 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """A value in a syntax tree. `end` is before comments and blank lines that follow it.
+    """Value in a syntax tree. `end` is before comments and blank lines.
 
-    `style` is a scalar's quote or block character, or `flow` or `block`. `anchored` means an anchor or tag.
+    `style` is a scalar's quote or block character, `flow` or `block`. `anchored` means an anchor or tag.
     """
 
     kind: Kind
@@ -116,7 +116,7 @@ def is_null(value: Tree) -> bool:
 def resolve_plain_values(tree: Tree) -> Any:
     """Convert unquoted values to YAML 1.2's core types.
 
-    Raises ValueError for .inf, .nan and numbers that are too large.
+    Raises ValueError for .inf, .nan and very large numbers.
     """
     if type(tree) is Plain:
         return _typed_scalar(tree)

@@ -1,4 +1,4 @@
-"""Cost limits for one request (docs/reliability.md). A step is roughly one access to a document."""
+"""Cost limits for one request (docs/reliability.md). A step is about one access to a document."""
 
 import math
 import time
@@ -44,14 +44,14 @@ class Budget:
         is_write: bool = False,
         finishes: bool = False,
     ) -> None:
-        """Create a budget, without limits if `settings` is None.
+        """Create a budget, without limits if `settings` is None. `turns` and `large` are for costly requests
+        and responses.
 
-        - `turns`, `large`: the mutexes for costly requests and large responses.
         - `waits`: whether the thread may block until it acquires a mutex.
         - `is_costly`: whether to acquire `turns` from the start.
-        - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
-        - `finishes`: whether to continue after the client has disconnected, as a write must.
-        - `is_write`: whether the number of steps is unlimited, to prepare a write.
+        - `on_loop`: whether the request runs on an event loop.
+        - `finishes`: whether to continue if the client has disconnected, as a write must.
+        - `is_write`: whether the number of steps is unlimited.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, is_costly, is_client_gone, on_loop
@@ -68,9 +68,7 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def of_write(self) -> "Budget":
-        """Return a budget for preparing a write. It never waits for a mutex, so it suits holders of the write
-        lock.
-        """
+        """Return a budget for preparing a write. It never waits for a mutex."""
         return Budget(self._settings, is_client_gone=self._gone, is_write=True)
 
     def spend(self, steps: int) -> None:
@@ -80,7 +78,7 @@ class Budget:
             self._renew()
 
     def check(self) -> None:
-        """Check the limits before long work. Raises the same errors as `spend`."""
+        """Raise the errors of `spend` before long work."""
         self._renew()
 
     def write(self, size: int) -> None:
@@ -89,12 +87,12 @@ class Budget:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """From now on, count only what is appended to `pieces` as the response."""
+        """Count only what is appended to `pieces` from now on as the response."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
-        """Raise LimitError if `size` more bytes exceed the limit of the response.
+        """Raise LimitError if the response would become too large.
 
         Raises BusyError or NeedsThreadPool if a large response can't be rendered now.
         """
@@ -135,12 +133,12 @@ class Budget:
         self._holds_large, self._small_until = True, 0.0
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool if the request runs on an event loop."""
+        """Raise NeedsThreadPool on an event loop."""
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutexes, when the response is complete or the request moves to a thread."""
+        """Release the mutexes, when the response is complete or moves to a thread."""
         self._pieces = []
         if self._taken and self._turns is not None:
             self._taken = False

@@ -1,4 +1,4 @@
-"""Dangling references: relations and media paths without a target."""
+"""Relations and media paths without a target."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -26,10 +26,9 @@ def find_dangling(
     documents: Iterable[Document] | None = None,
     target_keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target of `documents` (default: all) among `target_keys` (default:
-    all).
+    """Yield a warning for each missing target of `documents` (default: all).
 
-    `parse` returns a file's tree and the positions of its values.
+    `target_keys` limits the targets. `parse` returns a file's tree and positions.
     """
     targets = _TargetLookup(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -55,7 +54,7 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions, except drafts that are copies of the published version."""
+    """Yield the versions, except drafts that equal the published version."""
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -87,7 +86,7 @@ def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
 def targets_in(
     schema: Schema, type_: Type, values: Any, path: KeyPath
 ) -> Iterator[tuple[Attribute, KeyPath, Any]]:
-    """Yield the attribute, path and target of each reference in a document's values."""
+    """Yield the attribute, path and target of each reference."""
     for i, attribute in schema.reference_attributes[type_.uid]:
         value = values[i]
         if not value:
@@ -101,7 +100,6 @@ def targets_in(
 
 
 def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
-    """Yield the keys of all targets of references, even missing ones."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -110,7 +108,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
 
 
 def documents_with_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that refer to users or roles, some of them more than once."""
+    """Yield the documents that refer to users or roles. Some are repeated."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -127,7 +125,7 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return True if the document (in any locale or status) or media file exists."""
+    """Return True if the document, in any locale or status, or media file exists."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -141,9 +139,8 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def with_missing_targets(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store if a client sends `sent`, of which missing targets are hidden.
-
-    If `sent` contains exactly the existing targets, nothing has changed, so this is `stored`.
+    """Return the targets to store. If only missing targets, which clients can't see, were left out, return
+    `stored`.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -164,7 +161,6 @@ class _TargetLookup:
         self._suggestions = Suggestions()
 
     def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
-        """Return an error message for a missing target, and a suggested fix."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
             fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.suggest(

@@ -1,4 +1,4 @@
-"""Rules for which version of a document readers see."""
+"""Rules for the version of a document that readers see."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def effective_status(type_: Type, draft_types: frozenset[str]) -> str:
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions in one locale. Without a draft, the published version also serves as the draft."""
+    """Return a locale's versions. Without a draft, the published version is also the draft."""
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions
@@ -35,10 +35,7 @@ def locale_inside(document: Document) -> str:
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales to look up a relation's target in, by preference.
-
-    `locale` is the referring document's locale, or EVERY_LOCALE.
-    """
+    """Return the locales to look up a target in. `locale` can be EVERY_LOCALE."""
     if not type_.localized:
         return (locales.default,)
     if locale != EVERY_LOCALE:
@@ -53,10 +50,9 @@ def effective_version(
     locales: tuple[str, ...],
     draft_types: frozenset[str],
 ) -> Document | None:
-    """Return the visible version in the first of `locales` that has one.
+    """Return the visible version in the first possible locale.
 
-    `versions` is keyed by document id, locale and status. `draft_types` are the uids of types with visible
-    drafts.
+    `versions` is keyed by document id, locale and status. Types in `draft_types` have visible drafts.
     """
     status = effective_status(type_, draft_types)
     found = (versions.get((document_id, locale, status)) for locale in locales)

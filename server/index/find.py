@@ -1,4 +1,4 @@
-"""Filtering, sorting and pagination of a snapshot's documents."""
+"""Filtering, sorting and pagination of documents."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -28,14 +28,14 @@ _NUMBER = re.compile(
 
 
 class Listing(NamedTuple):
-    """One page of documents, and the number of documents on all pages."""
+    """One page of documents, and the number on all pages."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query, condition: Callable[[Document], bool] | None = None) -> Listing:
-    """Return a page of the documents that match. `condition` works only for types without locales."""
+    """Return a page. `condition` works only for types without locales."""
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -81,7 +81,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Return all versions in the query's locales and status, unfiltered, in the default order."""
+    """Return all versions of the query's locales and status, in the default order."""
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -142,7 +142,7 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Build the search texts of published documents before forking, so that workers share them."""
+    """Build search texts before forking, so that workers share them."""
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
         searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED_TYPES]

@@ -17,7 +17,7 @@ Make = Callable[[Any], bytes]
 
 
 class Fragments:
-    """Cache for rendered documents and components, by selected fields and relations."""
+    """Cache for rendered items, by selected fields and relations."""
 
     __slots__ = ("cache",)
 
@@ -28,7 +28,7 @@ class Fragments:
         self.cache: Cache[Hashable, _SelectionEntries] = Cache(max_bytes, _size)
 
     def cached(self, selection: Hashable, make: Make) -> Make:
-        """Return a function like `make` that caches what it renders for this selection."""
+        """Return a function like `make` that caches its results."""
         group = self.cache.get(selection)
         if group is None:
             group = _SelectionEntries(size_of(selection))

@@ -1,4 +1,4 @@
-"""Inverse relations: the documents that refer to a document or media file (spec.md 2)."""
+"""Inverse relations: the documents that refer to a document or file (spec.md 2)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ NO_DOCUMENTS = Order(default_sort_key)
 
 
 def make_edges(orders: Iterable[Order], column: int) -> Edges:
-    """Map each target of the relation in `column` to the documents that refer to it."""
+    """Map the relation's targets to the documents that refer to them."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
         # The documents come in the default order, so each list has this order, too.
@@ -37,7 +37,7 @@ def make_edges(orders: Iterable[Order], column: int) -> Edges:
 
 
 def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges of the relation in `column` after documents have been removed and added."""
+    """Return the relation's edges after documents were removed and added."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -54,7 +54,7 @@ def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group documents by key. `keys` returns all of a document's keys."""
+    """Group documents. `keys` returns all keys of one."""
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
@@ -66,7 +66,7 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of `type_` that refer to a document."""
+    """Return a function that finds the documents that refer to a document."""
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -85,7 +85,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents that use a media file."""
+    """Return a function that finds the published documents that use a file."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

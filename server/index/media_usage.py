@@ -1,4 +1,4 @@
-"""Index of the documents that use each media file, in attributes or in links within texts."""
+"""Index of the documents that use each media file, also in links within texts."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ _MARK = "uploads/"
 
 
 class MediaUsage:
-    """Media usage of one snapshot, computed at the first use. Each write then updates it."""
+    """Media usage of one snapshot, computed at first use and then updated by writes."""
 
     __slots__ = ("_uses",)
 
@@ -34,13 +34,13 @@ class MediaUsage:
         self._uses = uses
 
     def get(self, documents: Iterable[Document]) -> Uses:
-        """Return the index. `documents` are all documents, read only at the first use."""
+        """Return the index. `documents` (all of them) are read only at first use."""
         if self._uses is None:
             self._uses = _apply(Map(), [], [d for d in documents if d.type.uid not in _UNREAD])
         return self._uses
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "MediaUsage":
-        """Return the next snapshot's index. `changes` maps uids to removed and added documents."""
+        """Return the next snapshot's index. `changes` is by uid."""
         if self._uses is None:
             return MediaUsage()
         uses = self._uses
@@ -59,7 +59,7 @@ def places_in(document: Document, key: str) -> list[Place]:
 
 
 def without_copies(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents without drafts that are copies of published ones in the list."""
+    """Return the documents without drafts that equal published ones."""
     documents = list(documents)
     published = {(d.type.uid, d.path) for d in documents if d.status == PUBLISHED}
     return [d for d in documents if d.status != DRAFT or (d.type.uid, d.path) not in published]

@@ -1,4 +1,4 @@
-"""Sorted documents and bit sets, to filter and paginate without a scan."""
+"""Sorted documents and bit sets."""
 # A query for a date range takes 0.3 instead of 1.2 ms with 10,000 articles, and 0.29 instead of 0.37 ms with
 # 1,000.
 
@@ -31,7 +31,7 @@ class Column:
 
 
 class Order(SortedChunks[Document]):
-    """Sorted documents that can be converted to bit sets."""
+    """Sorted documents, convertible to bit sets."""
 
     __slots__ = ()
 
@@ -51,14 +51,14 @@ class Order(SortedChunks[Document]):
         return bits
 
     def between(self, low: Any, high: Any = None) -> int:
-        """Return the bit set of documents with `low` <= sort key < `high` (None: no bound)."""
+        """Return the bit set of documents with `low` <= key < `high` (None: no bound)."""
         bits = 0
         for span, notes in self.spans(low, high):
             bits |= bits_of(span) if notes is None else _mask(span, notes)
         return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
-        """Return a bit set's documents, sorted, from index `start` to `stop` (exclusive)."""
+        """Return a bit set's documents, sorted, from `start` to `stop` (exclusive)."""
         members: list[Document] = []
         remaining = bits.bit_count() if stop is None else stop
         for chunk, notes in self.chunks:
@@ -87,7 +87,7 @@ def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
 
 
 def bits_of(documents: Iterable[Document]) -> int:
-    """Return the bit set of documents, which must have the same content type, locale and status."""
+    """Return the bit set of documents with the same type, locale and status."""
     return bits_of_slots([d.slot for d in documents])
 
 
@@ -133,7 +133,7 @@ class _Reversed:
 
 
 def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
-    """Sort documents, which must be in the default order, by columns."""
+    """Sort documents, which must be in the default order."""
     for column in reversed(columns):
         values = _values(documents, column)
         documents = _sort(zip(values, documents, strict=True), descending=column.descending)
@@ -141,7 +141,7 @@ def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
 
 
 def sort_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
-    """Sort items stably. Nulls come first, or last if `descending` is set."""
+    """Sort items stably. Nulls come first, or last if `descending`."""
     return _sort([(value(item), item) for item in items], descending=descending)
 
 
@@ -155,7 +155,7 @@ def _sort(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
 
 
 def value_of(column: Column) -> Callable[[Document], Any]:
-    """Return the function that computes a document's sort value for a column."""
+    """Return the function for a document's sort value."""
     at = column.position
     if column.attribute.name == "id":
         # Numeric ids are hashes. Clients that sort by id expect the order of creation, which is the default
@@ -226,7 +226,7 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the documents whose sort value starts with `text`, or None if that is unknown."""
+    """Return the documents that start with `text`, or None if that is unknown."""
     if not text:
         return not_null(order)
     if text[-1] == _AFTER_TIMESTAMPS:

@@ -13,7 +13,7 @@ _MIN_ORDER_BYTES = 4 * 1024 * 1024
 
 
 class ColumnKey(NamedTuple):
-    """Cache key for documents sorted by their own columns."""
+    """Cache key for an order by own columns."""
 
     uid: str
     columns: tuple[Column, ...]
@@ -22,10 +22,9 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """Cache key for documents sorted by values of related documents.
+    """Cache key for an order by values of related documents.
 
-    For each sort key, `paths` holds the positions of the rows to follow to the value, and True for descending
-    order.
+    Each path is the row positions to follow to the value, and True for descending order.
     """
 
     uid: str
@@ -51,7 +50,7 @@ class Orders:
         return order
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return the next snapshot's cache, without the orders that depend on related documents."""
+        """Return the next snapshot's cache, without orders by related documents."""
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
             if isinstance(key, ColumnKey):
@@ -64,9 +63,7 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Orders of a snapshot joined with users. Orders by own columns are cached in the two original
-    snapshots.
-    """
+    """Orders of content joined with users. Orders by own columns stay in the original snapshots."""
 
     __slots__ = ("_base", "_other", "_uids")
 

@@ -1,4 +1,4 @@
-"""Serialized snapshots, to send to another process."""
+"""Snapshots in a form for other processes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot of content and, unless `users_version` is None, of users and roles."""
+    """Snapshot of content and, unless `users_version` is None, users and roles."""
 
     schema: Schema
     content: Blocks
@@ -31,7 +31,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the snapshot without users, and with the packed users, if any."""
+    """Return the content, then the content with users, if packed."""
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users_version is None:
         return content, content

@@ -1,4 +1,4 @@
-"""Query planner: splits a filter into a bit set of candidates and a residual filter."""
+"""Query planner: splits a filter into a bit set and a residual filter."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -35,7 +35,7 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """`bits` are the candidates (None: all documents). `residual_filter` must still be tested for each."""
+    """Candidates in `bits` (None: all), which must still pass `residual_filter`."""
 
     bits: int | None = None
     residual_filter: Filter | None = None
@@ -82,7 +82,7 @@ def _searched_text(part: Filter) -> str:
 
 
 class Planner(NamedTuple):
-    """Planner for filters on one content type. Relations are resolved in `locale`."""
+    """Planner for one content type. Relations are resolved in `locale`."""
 
     view: View
     type: Type
@@ -170,7 +170,7 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _possible_matches(self, part: Compare, operator_name: str) -> tuple[int | None, bool]:
-        """Return a bit set of possible matches (None if unknown), and whether they all match."""
+        """Return possible matches (None: unknown), and True if they all match."""
         textual = part.attribute.group in ("string", "date")
         if operator_name in _RANGES and (textual or part.operator.operand_kind != "text"):
             self._spend_on_sets(len(part.operand) if operator_name == "$in" else 1)

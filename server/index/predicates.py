@@ -1,4 +1,4 @@
-"""Filter compiler: converts a filter to a test for one row (spec.md 5)."""
+"""Compiler of filters to tests for one row (spec.md 5)."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -40,7 +40,7 @@ def weight_of(filter_: Filter) -> int:
 
 
 def compile_filter(view: View, filter_: Filter) -> Test:
-    """Compile a filter into a test for a row."""
+    """Compile a filter into a test."""
     if isinstance(filter_, And):
         return all_of([compile_filter(view, part) for part in filter_.parts])
     if isinstance(filter_, Or):

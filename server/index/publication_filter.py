@@ -1,4 +1,4 @@
-"""Publication state of documents, for `publicationFilter` and `publicationStatus`."""
+"""Publication state, for `publicationFilter` and `publicationStatus`."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ MODIFIED = "modified"  # published, but the draft differs from the published ver
 
 
 def publication_test(view: View, type_: Type) -> Test | None:
-    """Return a test for the view's publicationFilter, or None if every document passes."""
+    """Return the publicationFilter's test, or None if every document passes."""
     if view.publication is None or not type_.draft_publish:
         return None
     snapshot, locales = view.snapshot, view.settings.locales.available

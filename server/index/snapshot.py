@@ -1,4 +1,4 @@
-"""Immutable snapshot of all documents, which requests read without a lock."""
+"""Immutable snapshot of all documents, read without a lock."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -46,10 +46,10 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Index of all documents in a site at one moment. `number` increases with each snapshot of a process.
+    """Index of all documents at one moment. `number` increases with each snapshot.
 
-    `fragments` caches rendered documents without relations, and `rendered` those with relations. `users` is
-    the version of the users in this snapshot, or None if it has none.
+    `rendered` caches documents with relations, and `fragments` those without. `users` is the users' version,
+    or None without users.
     """
 
     schema: Schema
@@ -66,7 +66,6 @@ class Snapshot:
     users: int | None = None
 
     def with_users(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return a copy that also contains the tables of users and roles."""
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
@@ -100,7 +99,7 @@ class Snapshot:
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return the versions whose relation refers to `target`, in the default order."""
+        """Return the versions that refer to `target`, in the default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
@@ -116,7 +115,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot. Gives the same result as `apply`, but is faster."""
+    """Create a snapshot, faster than with `apply`."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -139,9 +138,9 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return a snapshot after removing and adding documents.
+    """Return a snapshot with changed documents.
 
-    If several files contain the same version, the file whose path sorts first wins.
+    If files contain the same version, the first path wins.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -228,7 +227,7 @@ def _media_key(document: Document) -> str | None:
 
 
 class View(NamedTuple):
-    """A request's view of a snapshot. `drafts` are the uids of types with visible drafts."""
+    """A request's view of a snapshot. Types in `drafts` have visible drafts."""
 
     snapshot: Snapshot
     settings: Settings
@@ -237,14 +236,14 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version that a relation from a document in `locale` resolves to."""
+        """Return the version that a relation from `locale` resolves to."""
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds a relation's existing targets. If it is to-one, only the first
-        counts.
+        """Return a function that finds a relation's existing targets. A to-one relation has only the
+        first.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -284,7 +283,7 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the versions in other locales, in the order of the site's settings."""
+        """Return the versions in other locales, in the settings' order."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

@@ -1,4 +1,4 @@
-"""Sorting of documents by their own values and those of related documents."""
+"""Sorting by own values and those of related documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -57,7 +57,7 @@ def component_sorter(
 def sort_each(
     items: Sequence[T], sort_functions: Mapping[str, Callable[..., Sequence[T]]], *arguments: str
 ) -> list[T]:
-    """Sort a mixed list within each type, without changing which type is at each position."""
+    """Sort a mixed list, without changing the type at any position."""
     ordered = list(items)
     for uid, sort in sort_functions.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
@@ -71,7 +71,7 @@ def _is_id(key: Sort) -> bool:
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
-    """Return all documents of a content type in a locale, sorted by keys. The order is cached."""
+    """Return a type's documents in a locale, sorted. The order is cached."""
     status = effective_status(type_, view.drafts)
     default = view.snapshot.list(type_, locale, status)
     if not keys:

@@ -13,7 +13,7 @@ CHUNK_ITEMS = 256
 
 
 class SortedChunks(Generic[T]):
-    """Items sorted by `key(item)`. Keys must be unique and must never change."""
+    """Items sorted by `key(item)`. Keys must be unique and never change."""
 
     __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
@@ -52,7 +52,7 @@ class SortedChunks(Generic[T]):
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """Yield each chunk with its notes, a dictionary in which callers can cache values."""
+        """Yield each chunk and its notes: a dictionary to cache values in."""
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 
@@ -65,7 +65,7 @@ class SortedChunks(Generic[T]):
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
         """Yield the items with `low` <= key < `high` (None: no bound), by chunk.
 
-        The notes are None for part of a chunk.
+        A partial chunk has no notes.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)

@@ -1,4 +1,4 @@
-"""Substring search in text columns. Texts of many documents are joined and searched together."""
+"""Substring search in text columns, whose texts are joined and searched together."""
 
 import ctypes
 from array import array
@@ -26,14 +26,14 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate memory for each entry, in addition to
 
 
 class JoinedTexts(NamedTuple):
-    """Casefolded texts of a block, joined as UTF-8. `starts` are their offsets, then the total length."""
+    """Casefolded texts of a block. `starts` are the offsets, then the length."""
 
     texts: bytes
     starts: Sequence[int]
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """Return the documents in which a column contains the casefolded `text`, as a bit set."""
+    """Return the documents with the casefolded `text` in a column."""
     if "\0" in text:
         return 0
     needle = _encode(text)
@@ -58,7 +58,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def containing_exactly(slots: Slots, bits: int, column: int, text: str) -> int:
-    """Return the documents of `bits` whose `column` contains `text`. Case-sensitive."""
+    """Return the documents of `bits` with `text`. Case-sensitive."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, column)])
 
@@ -72,7 +72,7 @@ def _text_at(slots: Slots, slot: int, column: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """Cache key for a text search in columns of one content type, locale and status."""
+    """Cache key for a text search."""
 
     uid: str
     columns: tuple[int, ...]
@@ -82,7 +82,7 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for one snapshot's text searches, which clients repeat for each page."""
+    """Cache for text searches, which clients repeat for each page."""
 
     __slots__ = ("cache",)
 
@@ -104,7 +104,7 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join these columns' texts in advance, for the first search."""
+    """Join these columns' texts in advance."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:

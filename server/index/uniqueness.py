@@ -1,4 +1,4 @@
-"""Uniqueness of values among a type's published documents in one locale."""
+"""Uniqueness among a type's published documents in one locale."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class HasUniqueValues(Protocol):
-    """Table in which versions can be looked up by their unique values."""
+    """Table with a lookup of unique values."""
 
     @property
     def unique(self) -> UniqueValues:
@@ -42,7 +42,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated_values(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of unique values that a document's components repeat."""
+    """Yield the paths of unique values that a document repeats."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -64,9 +64,9 @@ def find_taken_values(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each value that is taken, and the published documents that have it.
+    """Yield each taken value's path, and the published documents that have it.
 
-    `is_checked` returns whether to check a top-level attribute.
+    `is_checked` selects top-level attributes.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
@@ -77,7 +77,7 @@ def find_taken_values(
 
 
 def find_duplicates(table: HasUniqueValues) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield the path, value and holders of each unique value that several documents have."""
+    """Yield the path, value and holders of each repeated unique value."""
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:
             yield path, value, documents

@@ -1,4 +1,4 @@
-"""Index of users and roles as documents, without secrets."""
+"""Index of users and roles, without secrets."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables of users and roles. `version` is the users' version number."""
+    """Tables of users and roles, and the users' version."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""Query parser: checks request parameters against the schema, and returns an immutable syntax tree."""
+"""Query parser: checks parameters against the schema."""

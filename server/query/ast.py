@@ -1,4 +1,4 @@
-"""Immutable syntax tree of a valid query. Frequent classes are named tuples, which are fast to create."""
+"""Immutable syntax tree of a valid query. Frequent classes are named tuples, for speed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison of a column. Null matches only `$null` and `$notNull`, even if `negated` is set."""
+    """Comparison of a column. Null matches only `$null` and `$notNull`, even if `negated`."""
 
     attribute: Attribute
     column_index: int
@@ -21,7 +21,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class EmptyAttribute:
-    """Condition that a relation, media or component attribute is empty (`null`) or not empty."""
+    """Condition that an attribute is empty (`null`) or not empty."""
 
     attribute: Attribute
     column_index: int
@@ -32,7 +32,7 @@ class EmptyAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RelatedMatch:
-    """Condition that at least one related item matches the filter `inner`."""
+    """Condition that a related item matches `inner`."""
 
     attribute: Attribute
     column_index: int
@@ -43,14 +43,14 @@ class RelatedMatch:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All filters match. An empty conjunction matches every document."""
+    """Conjunction. Without parts, it matches every document."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One of the filters matches. An empty disjunction matches no document."""
+    """Disjunction. Without parts, it matches no document."""
 
     parts: tuple["Filter", ...]
 
@@ -61,7 +61,7 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Attribute in the path of a sort key, such as the relation `author` in `author.name`."""
+    """Attribute in a sort key's path, such as `author` in `author.name`."""
 
     attribute: Attribute
     column_index: int
@@ -71,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Sort key such as `author.name:desc`. `steps` are the relations that lead to the attribute."""
+    """Sort key such as `author.name:desc`. `steps` lead to the attribute."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -80,7 +80,7 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """What to return for each item. `fields` is None for all visible fields."""
+    """What to return for each item. `fields` is None for all."""
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER
@@ -93,7 +93,7 @@ ALL_FIELDS = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A populated attribute, or `localizations` if `attribute` is None.
+    """Populated attribute, or `localizations` if `attribute` is None.
 
     `selections` is keyed by uid. `count` returns only the number of items.
     """
@@ -106,7 +106,7 @@ class Node:
 
 
 class Page(NamedTuple):
-    """Part of a list. `page` is None if the request gave an offset. `with_count` asks for the total."""
+    """Part of a list. `page` is None for an offset. `with_count` asks for the total."""
 
     start: int
     limit: int
@@ -115,10 +115,9 @@ class Page(NamedTuple):
 
 
 class Query(NamedTuple):
-    """Request for documents of one content type. `locales` is None for the default locale.
+    """Request for documents of one type. `locales` is None for the default locale.
 
-    `drafts` are the uids of types whose drafts it reads. `text` and `publication` are `_q` and
-    `publicationFilter`.
+    `drafts` are the uids of types whose drafts it reads. `text` is `_q`.
     """
 
     type: Type

@@ -1,4 +1,4 @@
-"""Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, compatible with JavaScript's `qs` library."""
+"""Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, as in JavaScript's `qs`."""
 
 import re
 from collections.abc import Iterable
@@ -14,11 +14,11 @@ _MISSING_ITEM = object()  # placeholder for a missing index, such as index 0 in 
 
 
 class _LongList(dict[str, Any]):
-    """A list with more than MAX_LIST_ITEMS items, by index, as in `qs`."""
+    """List longer than MAX_LIST_ITEMS, by index, as in `qs`."""
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse the `key=value` parts of a query string. A key without `=` has the value None.
+    """Parse `key=value` parts. A key without `=` has the value None.
 
     Brackets in keys must not be percent-encoded.
     """
@@ -43,7 +43,7 @@ def _text(part: str) -> str:
 
 
 def _nest_value(key: str, value: Any) -> Any:
-    """Nest a value as its key describes: `a[b][]` gives `{"a": {"b": [value]}}`."""
+    """Nest a value: `a[b][]` gives `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":
@@ -57,7 +57,7 @@ def _nest_value(key: str, value: Any) -> Any:
 
 
 def _split(key: str) -> tuple[str, list[str]]:
-    """Split `a[b][c]` into the name `a` and the list `["b", "c"]`."""
+    """Split `a[b][c]` into `a` and `["b", "c"]`."""
     begin = key.find("[")
     if begin < 0:
         return key, []
@@ -73,7 +73,6 @@ def _split(key: str) -> tuple[str, list[str]]:
 
 
 def _closing_bracket(key: str, begin: int) -> int:
-    """Return the index of the bracket that closes the one at `begin`, or -1."""
     level, at = 1, begin
     while level:
         closing = key.find("]", at + 1)
@@ -85,7 +84,7 @@ def _closing_bracket(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Merge `source` into `target`, and return the result, which may be a new object."""
+    """Return the merged value, which may be a new object."""
     if source is None:
         return target
     if isinstance(source, list):

@@ -1,6 +1,4 @@
-"""Parser for `filters`. Only comparisons are negated: `$not[tags][name]=red` finds documents with a tag that
-is not red.
-"""
+"""Parser for `filters`. It negates only comparisons: `$not[tags][name]=red` means a tag that is not red."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,7 +22,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse filters. `param` is the parameter's name in errors. Raises ValidationError."""
+    """Parse filters. `param` is for error messages. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -44,7 +42,7 @@ class _FilterParser:
     deferred_errors: DeferredErrors = field(default_factory=DeferredErrors)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object or list of objects, whose conditions must all hold."""
+        """Parse an object or list, whose conditions must all hold."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -53,7 +51,7 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key of a filter object: a logical operator or an attribute."""
+        """Parse one key: a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
@@ -72,7 +70,7 @@ class _FilterParser:
     def scalar(
         self, column: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a scalar's condition: a value, a list, or an object with operators."""
+        """Parse a scalar's condition: a value, a list, or operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
@@ -139,7 +137,7 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert a filter's value to an object, such as `abc` to `{"$eq": "abc"}`."""
+    """Convert a filter's value to an object: `abc` to `{"$eq": "abc"}`."""
     if qs.is_list(value):
         items = qs.items(value)
         return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
@@ -158,10 +156,7 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Parse a comparison of a relation with ids, such as `filters[author]=abc`.
-
-    Digits match the numeric `id` or the documentId.
-    """
+    """Parse a comparison with ids: digits match the numeric `id` or the documentId."""
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
     digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)

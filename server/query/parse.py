@@ -1,4 +1,4 @@
-"""Parser for the parameters of a read request."""
+"""Parser for read parameters."""
 
 import re
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ _MAX_LIMIT = 10**9
 
 
 def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
-    """Parse a query's `page` and `pageSize`, for endpoints without `pagination`. Raises ValidationError."""
+    """Parse top-level `page` and `pageSize`. Raises ValidationError."""
     return read_page({name: params[name] for name in PAGE_PARAMETERS & params.keys()}, settings)
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse `pagination`. As in Strapi, page sizes outside the limits are adjusted.
+    """Parse `pagination`. As in Strapi, page sizes are limited.
 
-    Raises ValidationError, and PaginationError if it contains both a page and an offset.
+    Raises ValidationError, and PaginationError for both a page and an offset.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = PAGE_PARAMETERS & value.keys(), {"start", "limit"} & value.keys()
@@ -62,7 +62,7 @@ def refuse_unknown_parameters(params: Mapping[str, Any]) -> None:
 
 
 def read_offset_page(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level `start` and `limit` (-1: no limit). Raises ValidationError."""
+    """Parse top-level `start` and `limit` (-1: no limit). Raises ValidationError."""
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
 
@@ -146,7 +146,7 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse a request for one document or, if `many` is set, a list. Raises ValidationError.
+    """Parse a request for one document or, if `many`, a list. Raises ValidationError.
 
     Raises NotAllowedBySettingError if `populate` and `pagination` can't be combined.
     """
@@ -198,7 +198,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Add the type's default `populate` from site.yaml, unless the request has its own."""
+    """Add the default `populate` from site.yaml if there is none."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -214,7 +214,7 @@ def read_locale(value: Any, settings: Settings) -> str:
 
 
 def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Parse the locales to delete: one, a list, or `*` for all. Raises ValidationError."""
+    """Parse the locales to delete (`*` for all). Raises ValidationError."""
     if not type_.localized:
         return (settings.locales.default,)
     named = [read_locale(item, settings) for item in (qs.items(value) if qs.is_list(value) else [value])]
@@ -222,7 +222,7 @@ def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str,
 
 
 def _read_locale_code(value: Any, settings: Settings) -> str:
-    """Parse a locale code, which the site need not use (as in Strapi). Raises ValidationError."""
+    """Parse any locale code, as Strapi does. Raises ValidationError."""
     if value is None or value == "":
         return settings.locales.default
     if not isinstance(value, str) or not LOCALE.fullmatch(value):
@@ -233,7 +233,7 @@ def _read_locale_code(value: Any, settings: Settings) -> str:
 def _locales_to_search(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search: all of the site's if there is a filter on `locale`."""
+    """Return the locales to search: all of them with a filter on `locale`."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -248,7 +248,7 @@ def _locales_to_search(
 
 
 def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
-    """Parse a write's locale, which must be one of the site's. Raises ValidationError."""
+    """Parse a locale of the site. Raises ValidationError."""
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:
@@ -269,7 +269,7 @@ def read_status(value: Any) -> str:
 
 
 def _requested_status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Return `status` or, in the Strapi 4 format, `draft` for `publicationState=preview`."""
+    """Return `status`, or Strapi 4's `publicationState` in that format."""
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -290,7 +290,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _publication_filter_of(value: Any) -> str | None:
-    """Convert the deprecated `hasPublishedVersion` to a `publicationFilter`."""
+    """Convert the deprecated `hasPublishedVersion`. Raises ValidationError."""
     if value is None:
         return None
     if value not in ("true", "false"):

@@ -17,9 +17,7 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the requested fields, or None for all. Omits `id` and `documentId`, which are always
-    returned.
-    """
+    """Return the requested fields without `id` and `documentId`, or None for all."""
     if value is None or value == "":
         return None
     names = _names(value, "fields")
@@ -41,7 +39,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 def read_populate(schema: Schema, type_: Type, value: Any, *, is_lenient: bool = False) -> tuple[Node, ...]:
     """Parse `populate`. Raises ValidationError.
 
-    `is_lenient` accepts unknown names and a mix of notations, as in Strapi 4.
+    `is_lenient` accepts unknown names and mixed notations, as in Strapi 4.
     """
     if value is None:
         return ()
@@ -86,12 +84,12 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """`populate` for a dotted name such as `author.articles`, which errors quote in full."""
+    """`populate` for a dotted name such as `author.articles`, as quoted in errors."""
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one `populate`, which limits the number of nodes."""
+    """Parser that limits the number of nodes."""
 
     schema: Schema
     is_lenient: bool
@@ -101,9 +99,9 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level of `populate`. `path` is the prefix of names in errors.
+        """Parse one level. `path` is the prefix of names in errors.
 
-        `above` is the path of the attribute to which this level belongs.
+        `above` is the path of the level's attribute.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -130,7 +128,7 @@ class _PopulateParser:
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """Parse the value for one attribute. Return None if it is false."""
+        """Parse one attribute. Return None if its value is false."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -207,7 +205,7 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse `on[category.component]=…` into selections by uid. A value of `false` counts too."""
+        """Parse `on[category.component]=…` by uid. A value of `false` counts too."""
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
         for uid in value:
@@ -239,7 +237,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert a mix of notations, such as `populate[a]=*&populate=b`, to an object."""
+    """Convert mixed notations, such as `populate[a]=*&populate=b`, to an object."""
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -250,7 +248,7 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert any notation of `populate` to an object by attribute."""
+    """Convert any notation to an object by attribute."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -263,7 +261,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise Strapi's error if a list contains anything other than names."""
+    """Raise Strapi's error if a list contains more than names."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
@@ -289,7 +287,7 @@ def _nest_dotted_names(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _read_options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return a populated attribute's options, or None if its value is false. Raises ValidationError."""
+    """Return the options, or None for false. Raises ValidationError."""
     if isinstance(value, dict):
         return value
     if value is True or value is None or value == "*" or read_boolean(value):

@@ -24,10 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a query string into nested dicts and lists of strings or None.
-
-    Raises ValidationError if it is malformed, or exceeds a limit.
-    """
+    """Parse a query string into nested dicts and lists. Raises ValidationError."""
     if not text:
         return {}
     if len(text) > MAX_QUERY_CHARS:
@@ -52,7 +49,7 @@ def _plain(text: str) -> str:
 
 
 def _sort_numeric_keys_first(value: Any) -> Any:
-    """Sort numeric keys first, as JavaScript does, because the first error is reported."""
+    """Sort numeric keys first, as JavaScript does, for the same first error."""
     if isinstance(value, list):
         return [_sort_numeric_keys_first(item) for item in value]
     if not isinstance(value, dict):
@@ -88,14 +85,14 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list, or of an object with numeric keys that stands for one."""
+    """Return the items of a list or of an object with numeric keys."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
 
 
 def is_list(value: Any) -> bool:
-    """Return True if a parameter is a list: `a[]=…`, `a[0]=…` or a repeated key."""
+    """Return True for `a[]=…`, `a[0]=…` or a repeated key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -114,7 +111,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class DeferredErrors:
-    """Defer validation errors, because errors about keys take priority. Call `raise_first` after parsing."""
+    """Context manager: defer validation errors behind errors about keys, until `raise_first`."""
 
     __slots__ = ("_first",)
 

@@ -1,4 +1,4 @@
-"""Attributes that filters and sort keys can use. Others are rejected to keep their values secret."""
+"""Attributes for filters and sort keys. Others stay secret."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -12,7 +12,7 @@ AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute for a key. Raises KeyNameError if it is unknown or not queryable."""
+    """Return a key's attribute. Raises KeyNameError if it can't be queried."""
     attribute = type_.columns.get(key)
     if attribute is None:
         named = (*path, key) if is_hidden(type_, key) else path
@@ -23,12 +23,12 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return True if Strapi adds a hidden attribute `key` to a content type."""
+    """Return True if Strapi has a hidden attribute `key`."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return an attribute's target type, or None if there is none or more than one."""
+    """Return an attribute's only target type, or None."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -38,7 +38,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all of an attribute's possible target types."""
+    """Return all possible target types."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

@@ -19,7 +19,7 @@ def query_string(params: Mapping[str, Any]) -> str:
 
 
 def untrusted_query_string(params: Mapping[str, Any]) -> str:
-    """Return a query string for a client's values, with any characters in keys.
+    """Return a query string for keys with any characters.
 
     Raises ValidationError if it exceeds the parser's limits.
     """
@@ -35,7 +35,7 @@ def untrusted_query_string(params: Mapping[str, Any]) -> str:
 
 
 def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
-    """Yield each parameter's minimum length in characters. Values other than strings count as empty."""
+    """Yield parameters' minimum lengths in characters. Only strings count."""
     if depth > MAX_DEPTH + 1:
         raise ValidationError(f"The query is nested more than {MAX_DEPTH} levels deep, which is the limit")
     if isinstance(value, Mapping) and value:
@@ -49,7 +49,7 @@ def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
 
 
 def _with_encoded_keys(value: Any) -> Any:
-    """Percent-encode keys, and brackets twice, because the parser treats `%5B` like a bracket."""
+    """Percent-encode keys, and brackets twice, because the parser treats `%5B` as `[`."""
     if isinstance(value, Mapping):
         encoded = ((quote(key.translate(_BRACKETS), "$*,:@/"), key) for key in value)
         return {name: _with_encoded_keys(value[key]) for name, key in encoded}

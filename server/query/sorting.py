@@ -1,4 +1,4 @@
-"""Parser for the `sort` parameter: `a:desc,b`, a list of such strings, or an object like `{"a": "desc"}`."""
+"""Parser for `sort`: `a:desc,b`, a list, or an object like `{"a": "desc"}`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -57,7 +57,7 @@ def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -
 
 
 def _path_length(error: ValidationError) -> int:
-    """Return the length of an error's path. Errors other than KeyNameError sort last."""
+    """Return a path's length, as a sort key. Errors other than KeyNameError come last."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]

@@ -1,4 +1,4 @@
-"""Validation of schemas, including relations, components and API ids."""
+"""Validation of schemas."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, errors: list[SetupError]) -> None:
-    """Check one content type or component. Appends to `errors`."""
+    """Check one type. Appends to `errors`."""
     with collect_setup_errors(errors):
         _check_api_ids(file, type_, schema)
     with collect_setup_errors(errors):

@@ -1,4 +1,4 @@
-"""JSON descriptions of content types and components for code generators (docs/existing-sites.md)."""
+"""JSON descriptions of types for code generators (docs/existing-sites.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,12 @@ def describe_types(schema: Schema) -> list[dict[str, Any]]:
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return a content type's description, or None if it is unknown or hidden in Strapi."""
+    """Return a description, or None if the type is unknown or hidden in Strapi."""
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """Return the description of a content type that the site defines."""
+    """Return the description of a type that the site defines."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {
@@ -33,7 +33,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
-    """Return the JSON description of a component."""
+    """Return the description of a component."""
     info = _section(type_.raw, "info")
     optional = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {

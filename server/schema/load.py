@@ -39,7 +39,7 @@ ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Read a site's schemas. Raises SetupError for the first error found."""
+    """Read a site's schemas. Raises the first SetupError."""
     schema, errors = read_all_content_types(root)
     if errors:
         raise errors[0]
@@ -47,7 +47,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Return the schemas that can be read, and the errors in all others."""
+    """Return the schemas that can be read, and the errors in others."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     errors: list[SetupError] = []
@@ -77,7 +77,7 @@ def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the type for users, with the inverse side of each relation to users."""
+    """Return the type for users, with inverse relations."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
@@ -91,7 +91,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the paths of all schema files, or none if a folder can't be read."""
+    """Return the schema files' paths, or none if a folder can't be read."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]

@@ -1,4 +1,4 @@
-"""Content rules in schemas (`options.rules`): limits for `bifolio check`, not for the API."""
+"""Content rules in schemas, for `bifolio check` but not the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """A key in content rules. `expected` describes its valid values in errors."""
+    """Key in content rules. `expected` describes valid values in errors."""
 
     name: str
     type: type | tuple[type, ...]
@@ -104,7 +104,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], key_path: tuple[str | int
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if a content rule's path leads to no attribute."""
+    """Raise SetupError if a rule's path leads to no attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

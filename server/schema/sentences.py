@@ -1,4 +1,4 @@
-"""Descriptions of attributes and content types, for comments in generated code."""
+"""Descriptions for comments in generated code."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

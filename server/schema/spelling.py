@@ -28,23 +28,23 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-    """Return a hint such as `did you mean "title"?`, or "". `min_similarity` is from 0 to 1."""
+    """Return `did you mean "title"?` or "". `min_similarity` is from 0 to 1."""
     return Suggestions(math.inf).suggest(word, known, min_similarity)
 
 
 class Suggestions:
-    """Spelling suggestions with a limit on their total CPU time."""
+    """Spelling suggestions with a limit on CPU time."""
 
     def __init__(self, max_cpu_s: float = MAX_CPU_S) -> None:
         self._left = max_cpu_s
 
     def suggest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return a hint such as `did you mean "title"?`, or "", also if the CPU time is used up."""
+        """Return `did you mean "title"?` or "", also if the CPU time is used up."""
         near = self.nearest(word, known, min_similarity)
         return f'did you mean "{near}"?' if near else ""
 
     def nearest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return the most similar known word, or "", also if the CPU time is used up."""
+        """Return the most similar word or "", also if the CPU time is used up."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -83,7 +83,7 @@ def _max_similarity_of_lengths(length: int, other: int) -> float:
 
 
 def _max_similarity(length: int, counts: list[tuple[str, int]], other: str) -> float:
-    """Return an upper bound for `SequenceMatcher.ratio`, faster than `quick_ratio`."""
+    """Return an upper bound for `SequenceMatcher.ratio`."""
     if not length + len(other):
         return 1.0
     same = 0
@@ -112,13 +112,13 @@ def unambiguous_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class SpellingCorrector:
-    """Corrector for misspelled words that takes constant time."""
+    """Corrector for misspelled words, in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def correct(self, word: str) -> str | None:
-        """Return the only known word that differs in case, accents, separators or two swapped letters."""
+        """Return the only word that differs in case, accents, separators or two swapped letters."""
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
             found = [other for other in _swap_letters(word) if other in self._known]
@@ -182,7 +182,7 @@ def find_mistyped_key(data: Mapping[str, Any], expected: str, known: Iterable[st
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each key in a schema file that seems to be misspelled."""
+    """Yield a warning for each key that seems misspelled."""
     for type_ in types:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
@@ -205,7 +205,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def unknown_schema_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield each unknown key's path in a schema, and the keys allowed there."""
+    """Yield each unknown key's path, and the allowed keys."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -224,7 +224,7 @@ def unknown_schema_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ..
 
 
 def unknown_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield each unknown kind's, type's or relation's path in a schema, and the words allowed there."""
+    """Yield the path of each unknown kind, type or relation, and the allowed words."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

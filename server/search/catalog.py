@@ -1,4 +1,4 @@
-"""Searchable document versions, by content type and locale."""
+"""Searchable versions, by content type and locale."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class VersionGroup:
-    """Versions of one content type in one locale with one of the statuses."""
+    """Versions of one type in one locale with one of the statuses."""
 
     uid: str
     locale: str
@@ -29,7 +29,7 @@ class VersionGroup:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """A searchable document version and its group."""
+    """Searchable version and its group."""
 
     document: Document
     group: VersionGroup
@@ -37,10 +37,9 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """Searchable versions of one content type in one locale. `lists` are the index's lists that they come
-    from.
+    """Searchable versions of one type in one locale, from the index's `lists`.
 
-    `drafts` omits drafts with the same content as the published version.
+    `drafts` omits those that equal the published version.
     """
 
     lists: tuple[object, object]
@@ -52,7 +51,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, previous: Catalog) -> Catalog:
-    """Return all searchable versions, reusing unchanged parts of `previous`."""
+    """Return all searchable versions, with unchanged parts of `previous`."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -90,7 +89,7 @@ def versions(catalog: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVer
 
 
 def changes(previous: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return the new and changed versions by index key, and None for each removed one."""
+    """Return new and changed versions by index key. Removed ones are None."""
     found: dict[str, IndexedVersion | None] = {}
     for key in previous.keys() | after.keys():
         old, new = previous.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)

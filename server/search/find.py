@@ -1,4 +1,4 @@
-"""Full-text search with the index or, until it is complete, by scanning all documents."""
+"""Full-text search with the index or, until it is complete, a scan."""
 
 import logging
 import re
@@ -41,8 +41,8 @@ def scan(
 ) -> tuple[Ranked, Counter[VersionGroup]]:
     """Search all versions without the index.
 
-    Return the requested groups' matches, best first, and the number of matches in every group. If no version
-    contains enough of the words, one word is enough.
+    Return the matches, best first, and the number in every group. If no version contains enough words, one is
+    enough.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}
@@ -80,7 +80,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _ClausePattern:
-    """Regular expression for one clause of a search in one language."""
+    """Regular expression for one clause in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,9 +91,7 @@ class _ClausePattern:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return a document's score, or 0 if it does not match. `folded` pairs its texts with their folded
-        forms.
-        """
+        """Return a document's score (0: no match). `folded` pairs texts with folded forms."""
         best = total = 0.0
         for text, folded_text in folded:
             if (self.field is None or text.attribute == self.field) and self.start in folded_text:
@@ -129,10 +127,9 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Documents that a search can find.
+    """Documents that a search can find. `statuses` maps visible types to the requested status.
 
-    `statuses` maps each visible content type's uid to the requested status. `types` and `locale` filter the
-    results, but `locale` not those of the types in `unlocalized`.
+    `types` and `locale` filter results, but `locale` not those of `unlocalized` types.
     """
 
     statuses: Mapping[str, str]
@@ -156,9 +153,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with scores. `indexed` is False if all documents were scanned.
+    """A page of results with scores. `indexed` is False after a scan.
 
-    `status` is None if there is no index.
+    `status` is None without an index.
     """
 
     documents: list[tuple[float, Document]]
@@ -169,7 +166,7 @@ class Results:
 
 
 class Search:
-    """A process's search engine for a site. It runs one index search at a time."""
+    """A site's search engine in this process: one index search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -192,10 +189,7 @@ class Search:
         *,
         use_index: bool = True,
     ) -> Results:
-        """Return at most `limit` results from index `start`.
-
-        Raises LimitError if the budget is used up, and BusyError if too many searches are waiting.
-        """
+        """Return `limit` results from `start`. Raises LimitError, and BusyError if too many are waiting."""
         if not question.required:
             return Results([], {}, None, True, self._status)
         if not use_index:
@@ -217,7 +211,7 @@ class Search:
     def _search_index(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return None if it can't be used or is out of date."""
+        """Search, or return None if the index can't be used."""
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -259,7 +253,7 @@ class Search:
         return self._shape[2]
 
     def _current(self, expected_shape: str) -> "IndexReader | None":
-        """Return the index's reader, or None if its version or shape is different."""
+        """Return the index's reader, or None if version or shape differ."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -341,7 +335,7 @@ def total(results: Results, scope: Scope) -> int:
 
 
 def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count the matches by content type (without the filter for it) and locale (likewise)."""
+    """Count the matches by content type and locale, each without its own filter."""
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in results.counts.items():

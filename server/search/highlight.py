@@ -1,4 +1,4 @@
-"""Text fragments of search results, with the matching words marked."""
+"""Text fragments of results, with matching words marked."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class StepLimit:
-    """Limit on the steps for highlighting one response. The request's budget pays for them, too."""
+    """Limit on highlighting steps, which the request's budget also pays."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
@@ -35,7 +35,7 @@ class StepLimit:
 
 
 class WordFinder:
-    """Finder for matching words in one language, until `step_limit` is used up."""
+    """Finder for matching words in one language, until `step_limit`."""
 
     def __init__(self, question: Question, language: str, step_limit: StepLimit | None = None) -> None:
         self.language, self.step_limit = language, step_limit or StepLimit()
@@ -69,7 +69,7 @@ class WordFinder:
 
 
 def highlights(document: Document, settings: Settings, finder: WordFinder) -> dict[str, list[Fragment]]:
-    """Return each attribute's best fragments, or only some if the steps are used up."""
+    """Return each attribute's best fragments, or some if steps run out."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
@@ -93,7 +93,7 @@ def highlights(document: Document, settings: Settings, finder: WordFinder) -> di
 
 
 class WordFinders:
-    """Word finders for one response, by language, with one limit on steps."""
+    """Word finders by language, with one limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, StepLimit(budget)
@@ -124,7 +124,7 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: WordFind
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return about MAX_FRAGMENT_CHARS characters around the first of `spans` (the matching words)."""
+    """Return about MAX_FRAGMENT_CHARS characters around the first matching word (`spans`)."""
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

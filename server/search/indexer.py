@@ -1,4 +1,4 @@
-"""Low-priority process that writes the search index: `python -m server.search.indexer FOLDER`."""
+"""Low-priority process that writes the index: `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os
@@ -21,10 +21,10 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer of the search index, which executes `begin`, `apply` and `commit`."""
+    """Writer of the search index, with the commands `begin`, `apply` and `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index, or replace it with an empty one if it is damaged or outdated."""
+        """Open the index, replaced with an empty one if damaged or outdated."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -49,7 +49,7 @@ class Indexer:
     def begin(self, shape: str) -> None:
         """Prepare to receive all versions again.
 
-        If `shape` differs from the index's, searches ignore the index until it is complete.
+        With another `shape`, searches ignore the index until it is complete.
         """
         self._seen = set()
         if self.status.shape != shape:
@@ -74,14 +74,14 @@ class Indexer:
         return True
 
     def _number_of(self, attribute: str) -> int:
-        """Return an attribute's number in the index, which a new attribute gets now."""
+        """Return an attribute's number in the index, new if necessary."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. If `shape` is given, the index is now complete for it."""
+        """Make changes visible to readers. If `shape` is given, the index is complete for it."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -110,7 +110,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
-    """Execute commands from a pipe until it is closed or a command fails."""
+    """Execute commands from a pipe until it is closed or one fails."""
     try:
         indexer = Indexer(folder)
         _respond(responses, indexer.status.documents)
@@ -125,7 +125,7 @@ def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises its errors, and OSError if the index was deleted."""
+    """Execute a command. Raises OSError if the index was deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

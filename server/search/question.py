@@ -24,9 +24,9 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A word or phrase to search for, in `field` or, if it is None, in any attribute.
+    """Word or phrase to search for, in `field` or anywhere (None).
 
-    If `is_prefix` is set, the last word also matches longer words that start with it.
+    If `is_prefix` is set, the last word also matches longer words.
     """
 
     words: tuple[str, ...]
@@ -49,14 +49,14 @@ class Question:
 
 
 def required_matches(words: int) -> int:
-    """Return how many of `words` a result must contain, such as 2 of 3, or 4 of 5."""
+    """Return how many words a result must contain: 2 of 3, or 4 of 5."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, is_incomplete: bool = True) -> Question:
-    """Parse search input. `fields` are the attributes that can be searched, as in `title:tide`.
+    """Parse search input with searchable attributes (`fields`), as in `title:tide`.
 
-    If `is_incomplete` is set, the user may still be typing, so the last word also matches longer words.
+    If `is_incomplete` is set, the last word also matches longer words.
     """
     found: list[tuple[bool, Clause]] = []
     remaining_words = MAX_WORDS

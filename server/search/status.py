@@ -1,4 +1,4 @@
-"""Status of the search index, in a small file that all processes can read."""
+"""Status of the search index, in a file for all processes."""
 
 import json
 import os
@@ -14,12 +14,10 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Status of the search index.
+    """Status of the search index. `documents` are the indexed versions, of `total`.
 
-    `build` is a random name that changes when the index is rebuilt. `shape` is the site's `texts.shape` when
-    the index was last complete, or "". `numbers` maps attributes to their numbers in the index. `documents`,
-    `total` and `pending` count indexed, existing and waiting versions, and `commits` the changes that readers
-    have seen.
+    `build` is a random name, new when the index is rebuilt. `shape` is `texts.shape` of the last complete
+    index, or "". `numbers` are by attribute. `commits` counts the visible changes.
     """
 
     version: str
@@ -44,7 +42,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that differs whenever the status file has changed."""
+    """Return a value that changes with the status file."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

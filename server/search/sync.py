@@ -1,4 +1,4 @@
-"""Background job that updates the search index (docs/search.md), in the worker that holds the lock."""
+"""Background job that updates the index (docs/search.md), in the worker with the lock."""
 
 import logging
 import threading
@@ -30,7 +30,7 @@ Report = Callable[[str], None]
 
 
 class Sync(Job):
-    """Job that updates the search index after changes to the site."""
+    """Job that updates the search index."""
 
     name = "index"
 
@@ -45,7 +45,7 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Index a batch of changes if this process holds the lock. Return the pause in seconds."""
+        """Index a batch if this process holds the lock. Return the pause in seconds."""
         if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
             return self._wait()
@@ -81,7 +81,7 @@ class Sync(Job):
         self.holds_lock.clear()
 
     def _acquire_lock(self, clock: Clock) -> "_IndexingSession | None":
-        """Acquire the lock and start the writer process, or return None if another process holds the lock."""
+        """Acquire the lock and start the writer, or return None."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
@@ -96,7 +96,7 @@ class Sync(Job):
 
 
 class _IndexingSession:
-    """Indexing work of a process while it holds the lock."""
+    """Indexing work while this process holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -112,7 +112,7 @@ class _IndexingSession:
         self._reported_s = 0.0  # elapsed seconds at the last progress report
 
     def step(self) -> float:
-        """Detect changes and send one batch. Return the pause in seconds."""
+        """Detect changes and send a batch. Return the pause in seconds."""
         began = self.clock.monotonic()
         if self._is_idle:
             self._began, self._is_idle = began, False
@@ -130,7 +130,7 @@ class _IndexingSession:
         return BATCH_PAUSE_S
 
     def _pause(self, check_s: float) -> float:
-        """Return the pause in seconds. `check_s` is how long the last check for changes took."""
+        """Return the pause in seconds, after a check for changes of `check_s`."""
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -160,7 +160,7 @@ class _IndexingSession:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch to the writer process. Commit after the last batch, and at intervals."""
+        """Send a batch. Commit after the last one, and at intervals."""
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]

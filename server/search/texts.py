@@ -47,7 +47,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return a Markdown text's paragraphs, without markup and line breaks."""
+    """Return Markdown's paragraphs, without markup and line breaks."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -61,7 +61,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Yield each block's text in the `blocks` format, with image descriptions."""
+    """Yield each block's text, with image descriptions."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -106,7 +106,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A searchable value in `attribute`. `kind` is the value's own type, which differs inside a component."""
+    """Searchable value in `attribute`. `kind` is its own type, which differs in a component."""
 
     attribute: str
     weight: float
@@ -120,7 +120,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A version to index or, if `texts` is None, to remove."""
+    """Version to index or, without `texts`, to remove."""
 
     key: str
     group: str = ""
@@ -129,7 +129,7 @@ class Task:
 
 
 def texts(document: Document, settings: "Settings") -> list[Text]:
-    """Return a document's searchable texts, with the title first."""
+    """Return a document's texts, title first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -178,7 +178,7 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: "Settings") -> str:
-    """Return a digest of the site's locales and searchable attributes, which an index must match."""
+    """Return a digest of locales and searchable attributes, which an index must match."""
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):
         if type_.kind == "component" or type_.uid.startswith("api::"):

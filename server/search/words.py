@@ -1,4 +1,4 @@
-"""Conversion of text to words, and of words to terms (stems without case or accents)."""
+"""Conversion of text to words and terms (stems without case or accents)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ MAX_CACHED_WORDS = 50_000  # Each word takes about 400 bytes, at most 1 kB.
 
 
 def language_of(locale: str) -> str:
-    """Return a locale's language, such as `pt` for `pt-BR`, or NO_STEMMER if it has no stemmer."""
+    """Return the language, such as `pt` for `pt-BR`, or NO_STEMMER."""
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 
@@ -42,7 +42,7 @@ def spans(text: str) -> Iterator[re.Match[str]]:
 
 
 def words_starting_with(first_letters: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for words with one of these first letters, ignoring case and accents."""
+    """Return a pattern for words with these first letters, ignoring case and accents."""
     letters = "".join(
         re.escape(c) for start in sorted(set(first_letters)) for c in _letters_by_folded().get(start, start)
     )
@@ -53,7 +53,7 @@ def words_starting_with(first_letters: Iterable[str]) -> re.Pattern[str]:
 # The cache saves 1.6 of the 25 ms that a search takes.
 @lru_cache(maxsize=1)
 def _letters_by_folded() -> dict[str, str]:
-    """Return, for each folded letter, all letters that `fold` maps to it."""
+    """Return the letters that `fold` maps to each letter."""
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():

@@ -1,4 +1,4 @@
-"""Client of the process that writes the search index (`server.search.indexer`)."""
+"""Client of the index writer (`server.search.indexer`)."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ class DamagedIndexError(Exception):
 
 
 class WriterProcess:
-    """Client of the process that writes the search index. `call` starts it if necessary."""
+    """Client of the index writer, which `call` starts if necessary."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
@@ -58,7 +58,7 @@ class WriterProcess:
 
 
 class _ProcessRun:
-    """One run of the writer process, which holds the lock until it exits."""
+    """One run of the process, which holds the lock until it exits."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]

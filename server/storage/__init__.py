@@ -1,1 +1,1 @@
-"""File storage: reads, parses and atomically writes files. Subpackages handle git, images and buckets."""
+"""File storage: reads, parses and atomically writes files."""

@@ -13,14 +13,14 @@ _EVICTED_DIVISOR = 10  # When the folder is full, a tenth of it is cleared.
 
 
 class BoundedFolder:
-    """Folder of cached files. When it is full, the files with the oldest modification times are deleted."""
+    """Folder of cached files. When it is full, the oldest files are deleted."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._added = sys.maxsize  # bytes added since the size was last computed
 
     def note_added(self, size: int, max_bytes: int) -> None:
-        """Count an added file of `size` bytes. If the folder exceeds `max_bytes`, delete old files."""
+        """Count an added file of `size` bytes, and delete old files above `max_bytes`."""
         # Computing the size of the folder is slow, so it is not done each time a file is added.
         self._added += size
         if self._added < max_bytes // _EVICTED_DIVISOR:

@@ -1,4 +1,4 @@
-"""File changes that are collected first, then written together."""
+"""File changes that are written together."""
 
 import errno
 import os
@@ -14,19 +14,19 @@ from server.storage.read import require_readable_size
 
 
 class Files(Protocol):
-    """Files that a changeset is based on, in a working tree or a commit."""
+    """Files in a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature, or None if it is missing. Raises OSError."""
+        """Return None if the file is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Return True if a parent of `path` is a file rather than a folder."""
+        """Return True if a parent of `path` is a file."""
 
     def list_files(self, folders: Iterable[str]) -> Iterable[str]:
-        """Return all files in the given folders and their subfolders."""
+        """Return the files in these folders and their subfolders."""
 
 
 class WorkingTree:
@@ -54,7 +54,7 @@ class WorkingTree:
 
 
 class Changeset:
-    """File changes to be written together.
+    """File changes to write together.
 
     Writing fails if a file that they change or rely on was modified after it was read.
     """
@@ -70,9 +70,9 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's text as it will be after the changeset.
+        """Return a file's text with the changes.
 
-        Raises ConflictError if the file is missing or not UTF-8, and StorageError if it can't be read.
+        Raises ConflictError if it is missing or not UTF-8, and StorageError.
         """
         if path in self._texts:
             text = self._texts[path]
@@ -97,11 +97,11 @@ class Changeset:
         return set(self._files.list_files(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature at its first access, or None if it did not exist then."""
+        """Return a file's signature at its first access. It is None for a new file."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the write fail if this file, which the changeset must not change, is modified before it."""
+        """Make the write fail if this file, which must not be in the changeset, is modified before it."""
         self._signature(path)
         self._relied_on.add(path)
 
@@ -115,7 +115,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Replace a file's content with that of `source`, which must exist until the write."""
+        """Replace a file with `source`, which must exist until the write."""
         self._signature(path)
         self._sources[path] = source
 
@@ -135,7 +135,6 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add an earlier changeset's writes, with the file signatures that they expect."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -160,9 +159,7 @@ class Changeset:
         return set(self._signatures)
 
     def require_writable(self) -> None:
-        """Raise PayloadTooLargeError for a text that is too large, and ConflictError if a new file's parent
-        is a file.
-        """
+        """Raise PayloadTooLargeError for a large text, or ConflictError if a new file's parent is a file."""
         for path, text in self.texts():
             require_readable_size(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):
@@ -170,7 +167,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the files to write or delete. Unchanged files are omitted."""
+        """Return the files to write or delete, without unchanged files."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,4 +1,4 @@
-"""Atomic replacement of files that other programs may be editing, undone if it would lose an edit."""
+"""Atomic replacement of files that other programs may be editing."""
 
 import errno
 import os
@@ -22,10 +22,9 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """New file that is about to replace the file at `target`.
+    """New file that is about to replace `target`. `before` and `after` are None for no file.
 
-    `journal_path` is the new file before the replacement, and the old file after it. `before` and `after` are
-    None if there is no old or new file.
+    After the replacement, `journal_path` is the old file.
     """
 
     write: Write
@@ -42,7 +41,7 @@ class StagedFile:
         return self.after is not None and is_unchanged(self.journal_path, self.after, self.write.data)
 
     def is_applied(self) -> bool:
-        """Return True if `target` is already the new file, or was deleted as intended."""
+        """Return True if `target` is already the new file or, as intended, deleted."""
         mark = link_mark(self.target)
         if mark == self.after or mark is None or self.after is None:
             return mark == self.after
@@ -61,9 +60,9 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A completed replacement. `old_file` is None if it is not kept open for a rollback.
+    """Completed replacement. `old_file` is None if it is not open for a rollback.
 
-    `has_original` is True if `step.journal_path` is the old file itself, not a link or copy.
+    `has_original` is True if `step.journal_path` is the old file, not a link or copy.
     """
 
     step: StagedFile
@@ -72,15 +71,12 @@ class Replacement:
 
     @property
     def has_concurrent_edit(self) -> bool:
-        """True if another program edited the old file just before the replacement."""
         expected = (self.step.before, self.step.after, None)
         return self.has_original and link_mark(self.step.journal_path) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Replace the target of `step`, and append the result to `done`. Raises ConflictError if it was
-    edited.
-    """
+    """Replace the target, and append the result to `done`. Raises ConflictError."""
     step.check()  # Check first, because opening the folder fails if the folder was deleted.
     with open_folder(step.target.parent) as folder:
         old_file = open_reader(step.target, open_files) if step.before else None
@@ -118,9 +114,9 @@ def require_unedited(replacement: Replacement) -> None:
 
 
 def _apply_step(step: StagedFile, folder: int) -> bool:
-    """Replace, create or delete the target in the open folder `folder` (a descriptor).
+    """Replace, create or delete the target in the open `folder`.
 
-    Return True if `step.journal_path` is now the old file itself, not a copy.
+    Return True if `step.journal_path` is now the old file, not a copy.
     """
     with errors_naming(step.target):
         if step.after is None:
@@ -145,10 +141,7 @@ def errors_naming(*target: Path) -> Iterator[None]:
 
 
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
-    """Restore the old file, unless another program has edited the new file.
-
-    If both were edited, the old file is moved to .bifolio/unsaved/.
-    """
+    """Restore the old file, or move it to .bifolio/unsaved/ if both files have been edited."""
     step, target = replacement.step, replacement.step.target
     if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
         if replacement.has_concurrent_edit:
@@ -180,7 +173,7 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the current mark of `target`, or None if it does not exist.
+    """Return the mark of `target`, or None if it does not exist.
 
     Raises ConflictError if it has changed since it was read for `write`.
     """
@@ -204,7 +197,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's mode. Raises OSError, and ConflictError if the file was removed."""
+    """Return a file's mode. Raises OSError, and ConflictError for a removed file."""
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:

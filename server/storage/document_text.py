@@ -1,4 +1,4 @@
-"""Text of document files: new text, or existing text with changed values."""
+"""Text of document files."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], front_matter_format: str = "yaml") -> str:
-    """Return the text of a new document file. `body` names the attribute stored below the front matter.
+    """Return a new file's text. `body` names the attribute below the front matter.
 
     Raises ConflictError if the file format can't represent a value.
     """
@@ -72,7 +72,7 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text after `changes` to its attributes. The value REMOVE removes an attribute.
+    """Change attributes in a file's text. The value REMOVE removes an attribute.
 
     Raises ConflictError if other values would change too.
     """
@@ -92,9 +92,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Keep only the last occurrence of each key in `keys`. Raises ConflictError if other values would
-    change.
-    """
+    """Keep only each key's last occurrence. Raises ConflictError if other values would change."""
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
         parts = frontmatter.split_front_matter(text)
@@ -176,7 +174,7 @@ def _must_be_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the new text below the front matter, and leave in `changes` only those to the front matter."""
+    """Return the text below the front matter, and leave in `changes` only the front matter's."""
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):
         changes[body] = None

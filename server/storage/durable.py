@@ -1,4 +1,4 @@
-"""Crash-safe file operations: after a crash, a file has its old or its new content."""
+"""Crash-safe operations: after a crash, a file has its old or its new content."""
 
 import errno
 import os
@@ -14,7 +14,6 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Create a hard link or copy of `source` at `temporary`."""
     back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
@@ -24,7 +23,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write `data` to a new file. Deletes the file if this fails."""
+    """Write `data` to a new file, which is deleted if this fails."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -40,7 +39,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def default_mode(path: Path) -> int:
-    """Return the permission bits of new files, by briefly creating a file at `path`."""
+    """Return new files' permission bits, by briefly creating a file at `path`."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -51,7 +50,7 @@ def default_mode(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically, without syncing it to disk. After an OSError, the file is unchanged."""
+    """Replace a file atomically, without syncing it to disk. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -76,7 +75,7 @@ def create_private_file(path: Path, data: bytes) -> None:
 
 
 def replace_private_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically with one that only its owner can read, and sync it to disk."""
+    """Replace a file atomically, and sync it to disk. Only its owner can read it."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -106,7 +105,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file into the open folder `folder` (a descriptor), across file systems if necessary."""
+    """Move a file into the open folder `folder`, even on another file system."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -118,7 +117,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file atomically into the open folder `folder` (a descriptor)."""
+    """Copy an open file atomically into the open folder `folder`."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -135,7 +134,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder and its missing parents, synced to disk. Return the new folders, outermost first."""
+    """Create a folder with its parents, synced to disk. Return the new ones, outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -147,7 +146,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder to disk, so that renames in it survive a crash."""
+    """Sync a folder to disk, so that its renames survive a crash."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -13,10 +13,10 @@ from server.storage.images.variants import Placeholder
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: its document, if it is valid, and its problems.
+    """Result of reading one file. Without a valid document, `document` is None.
 
-    For media in a bucket, `path` is the description file; for other media, `beside` is that file's signature.
-    `derived` is createdAt and updatedAt if the file does not set them.
+    For media in a bucket, `path` is the description file; for other media, `beside` is its signature.
+    `derived` is createdAt and updatedAt if the file has none.
     """
 
     path: str
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def error(self) -> Problem | None:
-        """The file's first error. The server may serve its document's last valid version instead."""
+        """First error. The last valid version of the document may still be served."""
         return next((problem for problem in self.problems if problem.severity == "error"), None)
 
 

@@ -1,4 +1,4 @@
-"""System calls that replace a file but keep the old one, to detect late edits to it."""
+"""System calls that replace a file but keep the old one, to detect late edits."""
 
 import ctypes
 import errno
@@ -24,10 +24,9 @@ _AT_FDCWD = -100
 
 
 def exchange(journal_file: Path, target: Path, folder: int) -> bool:
-    """Swap two files. `folder` is the descriptor of the open folder that contains `target`.
+    """Swap a file with `target` in the open folder `folder`. Raises OSError.
 
-    Return False if the swap was not atomic: `journal_file` can then be a copy of the old file. Raises
-    OSError.
+    If the swap was not atomic, return False: `journal_file` can then be a copy.
     """
     # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
     # creation.
@@ -42,7 +41,7 @@ def exchange(journal_file: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(staged_file: Path, target: Path, folder: int) -> None:
-    """Move `staged_file` into the open folder `folder` (a descriptor). Raises FileExistsError."""
+    """Move a file into the open folder `folder`. Raises FileExistsError."""
     if _rename((str(staged_file), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
@@ -55,7 +54,7 @@ def put_new(staged_file: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, destination: Path) -> bool:
-    """Move `target` out of the open folder `folder`. Return False if it had to be copied."""
+    """Move a file out of the open folder `folder`. Return False if it was copied."""
     try:
         os.rename(target.name, destination, src_dir_fd=folder)
     except OSError as error:
@@ -68,7 +67,7 @@ def move_aside(target: Path, folder: int, destination: Path) -> bool:
 
 
 class Reader:
-    """File open for reading. On Linux, a kernel lease detects programs that open it for writing."""
+    """Open file. On Linux, a kernel lease detects programs that open it for writing."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file
@@ -86,10 +85,7 @@ class Reader:
         return data is None or self.read() == data
 
     def acquire_lease(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Acquire a lease, if the system supports leases.
-
-        Return False if another program still has the file open for writing after `wait_s` seconds.
-        """
+        """Acquire a lease, if supported. Return False if a program still writes after `wait_s`."""
         deadline = time.monotonic() + wait_s
         while (refused := self._request_lease()) == errno.EAGAIN:
             if time.monotonic() >= deadline:
@@ -100,7 +96,6 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """True if another program has opened the file for writing since the lease was acquired."""
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
     def release(self) -> None:
@@ -124,7 +119,7 @@ class Reader:
 
 
 def open_reader(path: Path, stack: ExitStack) -> Reader | None:
-    """Open a file until `stack` is closed. Return None if it is not a regular file or can't be read."""
+    """Open a file until `stack` is closed, or return None if that is impossible."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -134,7 +129,7 @@ def open_reader(path: Path, stack: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Return True if nobody writes to a file, and its mark and (unless None) content are still these."""
+    """Return True if a file still has this mark and content (None: any), and nobody is writing to it."""
     with ExitStack() as held:
         reader = open_reader(path, held)
         if reader is None:
@@ -145,9 +140,9 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Rename with renameat2. Return False if it is not supported. Raises OSError.
+    """Rename with renameat2, or return False if unsupported. Raises OSError.
 
-    `source` and `target` are a name and its folder's descriptor.
+    Each file is a name and its folder's descriptor.
     """
     if _renameat2 is None:
         return False

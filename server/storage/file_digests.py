@@ -18,7 +18,7 @@ _FileState = tuple[int, int, int, int, int]
 
 
 class Hash(Protocol):
-    """Interface of hashlib's hash objects."""
+    """A hash object of hashlib."""
 
     def update(self, data: bytes, /) -> None: ...
 
@@ -26,7 +26,7 @@ class Hash(Protocol):
 
 
 class FileDigests:
-    """Cache of open files' digests, computed by one hash function."""
+    """Cache of open files' digests."""
 
     def __init__(self, make_hash: Callable[[], Hash]) -> None:
         self._make_hash = make_hash
@@ -34,7 +34,7 @@ class FileDigests:
         self._known: Cache[_FileState, str] = Cache(_MAX_ENTRIES, lambda *_: 1)
 
     def digest_of(self, file: IO[bytes]) -> str:
-        """Return an open file's hexadecimal digest, without moving the file's position."""
+        """Return a hexadecimal digest, without moving the file's position."""
         seen = _state_of(file)
         digest = self._known.get(seen)
         if digest is None:

@@ -1,4 +1,4 @@
-"""Listing of a site's files, with signatures that detect changes without reading them."""
+"""Listing of a site's files, with signatures that detect changes."""
 
 import os
 import stat
@@ -33,9 +33,9 @@ def storage_error(what: str, error: OSError, root: Path) -> StorageError:
 
 @dataclass(slots=True)
 class FileListing:
-    """Result of listing a site's files. `links` maps each symbolic link to its target.
+    """A site's files. `links` maps symbolic links to their targets.
 
-    If `is_summary` is set, `files` stays empty, and `hashes` combines the files' signatures.
+    If `is_summary` is set, `hashes` replaces `files`.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class FileListing:
             self.files[path] = signature
 
     def digest(self) -> int:
-        """Return a hash of all paths and signatures, valid only among processes forked from one parent."""
+        """Return a hash of the listing, valid among processes forked from one parent."""
         return self.hashes + hash(tuple(self.unreadable_folders))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ def file_mark(status: os.stat_result) -> FileMark:
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not a file on disk, such as a git blob."""
+    """Return a signature for content that is not on disk, such as a git blob."""
     return (mtime, size, 0, 0)
 
 
@@ -134,7 +134,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return a file's mtime, size and inode, or None if it is missing. Does not follow a symbolic link."""
+    """Return a file's or symbolic link's own mark, or None if it is missing."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -164,7 +164,7 @@ def is_skipped(path: str) -> bool:
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
-    """List all files in the given folders and their subfolders. `is_summary` saves memory."""
+    """List all files below these folders, without their names if `is_summary` is set."""
     result = FileListing(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:
@@ -260,7 +260,7 @@ def _note_link(path: str, site_path: str, top: str, result: FileListing) -> None
 
 
 def with_aliases(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return `paths`, and all paths that lead to the same files through symbolic links."""
+    """Return `paths` and all paths to the same files through symbolic links."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -274,7 +274,7 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_full_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Return True if a path can't be checked on its own, such as a symbolic link or a path with a problem."""
+    """Return True if a path can't be checked on its own, such as a symbolic link."""
     paths_with_problems = [problem.path for problem in problems]
     return any(
         any(o == path or o.startswith(path + "/") for o in paths_with_problems) or _is_odd(root, path)

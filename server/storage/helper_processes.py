@@ -1,4 +1,4 @@
-"""Helper processes for slow work. They are killed when the server process exits."""
+"""Helper processes, killed when the server exits."""
 
 import errno
 import os
@@ -32,10 +32,9 @@ os.register_at_fork(after_in_child=_forget_inherited)
 
 
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a helper process. After it has ended, the caller must pass it to `forget_helper`.
+    """Start a helper. After it has ended, pass it to `forget_helper`.
 
-    `options` are those of `subprocess.Popen`. Raises OSError if it can't be started, or this process is
-    exiting.
+    `options` are those of `subprocess.Popen`. Raises OSError, also while exiting.
     """
     with _helpers.lock:
         require_running()
@@ -51,7 +50,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a helper process, and kill it at the end of the block. Raises OSError."""
+    """Start a helper, and kill it after the block. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # This closes the process's pipes at the end.
@@ -69,7 +68,7 @@ def require_running() -> None:
 
 
 def end_helpers() -> None:
-    """Kill all helpers, and prevent new ones, just before this process exits."""
+    """Kill all helpers and prevent new ones, before this process exits."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)

@@ -1,4 +1,4 @@
-"""Host lease: an expiring lock that lets only one machine serve a site on a network file system."""
+"""Expiring lock that lets only one machine serve a site on a network file system."""
 
 import json
 import logging
@@ -50,7 +50,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on a site. It does nothing if the site is on a local file system."""
+    """This machine's lease on a site, which is not needed on a local file system."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -59,9 +59,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_needed: bool) -> Iterator[Callable[[], float | None]]:
-        """Hold the lease if `is_needed` is set. Raises SetupError if another machine holds it.
+        """Hold the lease if needed. Raises SetupError if another machine has it.
 
-        Yields a function that renews the lease, and must be called regularly.
+        Yields the function that renews it, which must be called regularly.
         """
         if is_needed:
             self.acquire()
@@ -88,7 +88,7 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if it is due. Return the seconds until the next time, or None without a lease."""
+        """Renew the lease if due. Return the seconds until the next time, or None without a lease."""
         if not self._held:
             return None
         remaining = self._due - time.monotonic()

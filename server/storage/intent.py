@@ -1,4 +1,4 @@
-"""Record of intent: the file changes of a write, to finish or revert it after a crash."""
+"""Record of intent: a write's changes, to finish or revert it after a crash."""
 
 import hashlib
 import json
@@ -11,9 +11,9 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The change of one file in a record of intent. `before` and `after` are None if there is no such file.
+    """Change of one file. `before` and `after` are None for no file.
 
-    `journal_name` is the new file before the swap, and the old one after it. Digests are "" if unknown.
+    After the swap, `journal_name` is the old file. Digests are "" if unknown.
     """
 
     target: str
@@ -30,7 +30,7 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write a record of intent, synced to disk if `synced` is set. Raises OSError."""
+    """Write a record, synced to disk if `synced` is set. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -40,7 +40,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Return the steps in a record of intent, or None if it is incomplete or damaged."""
+    """Return the steps, or None if the record is damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -63,9 +63,9 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """New content for one file: `data`, or that of the file `source`. If both are None, delete the file.
+    """New content for a file: `data` or the file `source`. If both are None, delete it.
 
-    The write fails if the file's signature is no longer `before`, or its content no longer `read`.
+    The write fails if the signature is no longer `before`, or the content no longer `read`.
     """
 
     path: str

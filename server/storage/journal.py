@@ -1,4 +1,4 @@
-"""Write-ahead journal: a change to several files applies completely or not at all, even after a crash."""
+"""Write-ahead journal: several files change together or not at all, even after a crash."""
 
 import errno
 import os
@@ -39,7 +39,7 @@ class _RollbackFailed(Exception):
 
 
 class Journal:
-    """Write-ahead journal of a site, in its folder .bifolio/."""
+    """Write-ahead journal of a site."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -53,7 +53,7 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the site's write lock. Raises BusyError, and StorageError if it can't be used."""
+        """Hold the write lock. Raises BusyError and StorageError."""
         with ExitStack() as held:
             try:
                 held.enter_context(self.lock.held())
@@ -65,7 +65,6 @@ class Journal:
 
     @property
     def is_empty(self) -> bool:
-        """True if no writes are in progress or interrupted."""
         try:
             return not any(self.folder.iterdir())
         except OSError:
@@ -86,15 +85,15 @@ class Journal:
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if a path contains a symbolic link that is not allowed."""
+        """Raise ConflictError if a path contains a forbidden symbolic link."""
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply all of the writes or none. The caller must hold the write lock.
+        """Apply all writes or none. The caller must hold the write lock.
 
-        `permit` is called before the first and after the last replacement, and can raise an ApiError to
-        abort. Raises ConflictError if a file has changed since it was read, and StorageError.
+        `permit`, called before the first and after the last replacement, can raise an ApiError to abort.
+        Raises ConflictError if a file has changed since it was read, and StorageError.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -156,7 +155,7 @@ class Journal:
 
     @contextmanager
     def _errors_naming(self, *target: Path) -> Iterator[None]:
-        """Make an OSError name the target file, or the folder if access is denied."""
+        """Make an OSError name the target, or the folder if access is denied."""
         try:
             with errors_naming(*target):
                 yield

@@ -1,6 +1,4 @@
-"""Rules for symbolic links: they must not lead out of their top-level folder, where keys or accounts may
-be.
-"""
+"""Rules for symbolic links, which must not expose keys or accounts."""
 
 import errno
 import os
@@ -25,9 +23,9 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
-    """Return a problem if `path` contains a symbolic link that is not allowed.
+    """Return a problem if `path` contains a forbidden symbolic link.
 
-    `displayed_path` is that path, relative to the site's folder `top`.
+    `displayed_path` is that path, relative to the site `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -54,7 +52,7 @@ def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, link_free: dict[str, bool]) -> bool:
-    """Return True if a path may contain a symbolic link. `link_free` caches the result by folder."""
+    """Return True if a path may contain a symbolic link. Caches results in `link_free`."""
     folder = os.path.dirname(path)
     if folder not in link_free:
         link_free[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -69,7 +67,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_point_to(path: str, target: str) -> bool:
-    """Return True if a link at `path` may point to `target`. Both are relative to the site."""
+    """Return True if a link at `path` may point to `target`, both relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
@@ -87,7 +85,7 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Convert a path without links to one relative to `top`, or return None if it is outside."""
+    """Return a path relative to `top`, or None if it is outside. Neither contains links."""
     if real == top:
         return ""
     above = top.rstrip("/") + "/"
@@ -95,7 +93,7 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
-    """Return True if an open file is the one at `path`, or a link there may point to it."""
+    """Return True if an open file is the one at `path`, or a link's allowed target."""
     real = _real_path(descriptor, full)
     if real == full:
         return True
@@ -104,7 +102,7 @@ def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return an open file's path after resolving symbolic links, or None if it is unknown."""
+    """Return an open file's real path, or None if it is unknown."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
@@ -123,9 +121,9 @@ def _resolve(descriptor: int, path: str) -> str | None:
 
 
 def open_file(root: Path, path: str) -> int:
-    """Open a file in the site, and return its descriptor. `root` must not contain symbolic links.
+    """Return a descriptor of a site's file. `root` must not contain symbolic links.
 
-    Raises OSError, also if the path contains a symbolic link that is not allowed.
+    Raises OSError, also for a forbidden symbolic link.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -143,7 +141,7 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file in the site. Raises OSError, also for a symbolic link that is not allowed."""
+    """Open a regular file. Raises OSError, also for a forbidden symbolic link."""
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -153,7 +151,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Open a folder, and yield its descriptor. Raises OSError, also for a symbolic link in its path."""
+    """Yield an open folder's descriptor. Raises OSError, also for a symbolic link in its path."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):

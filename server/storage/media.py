@@ -1,4 +1,4 @@
-"""Media files in content/uploads/. Description files such as `photo.jpg.yaml` override their values."""
+"""Media files. Description files such as `photo.jpg.yaml` override their values."""
 
 import mimetypes
 import posixpath
@@ -64,12 +64,12 @@ def mime_type(path: str) -> str:
 
 
 def extension_of(mime: str) -> str:
-    """Return the usual extension of a media type, or ""."""
+    """Return a media type's usual extension, or ""."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def actual_extension(content: Path | bytes, extension: str) -> str:
-    """Return `extension` or, if it is missing or the content contradicts it, another one."""
+    """Return `extension`, or another one if the content contradicts it."""
     # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -84,16 +84,13 @@ def upload_path(path: str) -> str | None:
 
 
 def media_key(path: str) -> str | None:
-    """Return a media file's name in documents and URLs, or None for other paths.
-
-    It is the path relative to content/uploads/, in Unicode NFC.
-    """
+    """Return a media file's name in documents and URLs: its path in content/uploads/, in NFC."""
     inside = upload_path(path)
     return to_nfc(inside) if inside else None
 
 
 def is_media_name(name: str) -> bool:
-    """Return True if every operating system allows this path, relative to content/uploads/."""
+    """Return True if every operating system allows this name."""
     return name.isprintable() and not _NOT_PORTABLE.search(name) and all(map(_is_part, name.split("/")))
 
 
@@ -116,10 +113,7 @@ def read_media(
     placeholder: Placeholder | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return the document for a media file of `size` bytes. `description` is from its description file.
-
-    `stored` is set if the file is in a bucket.
-    """
+    """Return a media file's document. `size` is in bytes. `stored` is set if it is in a bucket."""
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
     values: dict[str, Any] = {
@@ -167,7 +161,7 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file in a bucket. `path` is where it would be on disk."""
+    """Return a bucket file's document. `path` is where it would be on disk."""
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -188,7 +182,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object of a media file or variant, or None. `key` is its name in URLs."""
+    """Return a media file's or variant's bucket object. `key` is its name in URLs."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = split_variant_path(key)

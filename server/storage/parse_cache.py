@@ -1,6 +1,4 @@
-"""Parse cache: documents and problems by file, in .bifolio/cache/ for a fast start. Ignores damaged
-entries.
-"""
+"""Parse cache: documents and problems by file, for a fast start."""
 
 import os
 import sys
@@ -39,10 +37,10 @@ Stamp = tuple[bytes, bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class ReuseRule:
-    """Rule that decides which cached entries are still valid under the current schema.
+    """Rule for which entries are still valid under the current schema.
 
-    `added` are the values of new attributes, by the type's uid and the position in a row. `type_uid_for`
-    returns the content type of a path, and is None if no path has changed its type.
+    `added` are new attributes' values, by uid and position. `type_uid_for` returns a path's content type, and
+    is None if these have not changed.
     """
 
     added: Mapping[str, Mapping[int, Any]]
@@ -64,16 +62,13 @@ class CachedEntry:
 
     @property
     def is_settled(self) -> bool:
-        """True if an unchanged signature proves that the file is unchanged.
-
-        Otherwise, the file may have changed twice within one clock tick.
-        """
+        """True if an unchanged signature proves that the file is unchanged."""
         signature = self.entry.signature
         return signature is not None and mtime_ns(signature) + RACY_WINDOW_NS < self.read_at_ns
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block: metadata, then values."""
+    """Serialize entries as one block."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -112,7 +107,7 @@ def _other_path(cached_entry: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of up to BLOCK_ENTRIES. Entries from one block form a block again."""
+    """Serialize entries in blocks of up to BLOCK_ENTRIES. Those from one block stay together."""
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
@@ -127,7 +122,7 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 def _unpack(
     block: bytes, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize a block. Yield None for entries that `reuse_rule` declares invalid."""
+    """Deserialize a block. Yield None for entries that `reuse_rule` rejects."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         without, groups = load(memoryview(block)[8:begin], types)
@@ -180,7 +175,7 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Return the valid entries by path. Ignores a damaged block and all blocks after it."""
+        """Return valid entries by path, up to the first damaged block."""
         valid: dict[str, CachedEntry] = {}
         reuse_rule: ReuseRule | None = None
         try:

@@ -1,4 +1,4 @@
-"""Reading and parsing of files, with retries while other programs write to them."""
+"""Reading and parsing of files that other programs may be writing."""
 
 import os
 import stat
@@ -28,9 +28,9 @@ def parse(
     positions: Positions | None = None,
     repeats: list[DuplicateKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse a document file, whose attribute `body` is below the front matter. Raises SyntaxProblem.
+    """Parse a document file. `body` is the attribute below the front matter. Raises SyntaxProblem.
 
-    Fills `positions` with each value's position, and `repeats` with the duplicate keys.
+    Fills `positions`, and `repeats` with duplicate keys.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -67,9 +67,9 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[DuplicateKey] | None = None,
 ) -> Tree:
-    """Parse JSON, TOML or YAML, according to the extension. Raises SyntaxProblem.
+    """Parse JSON, TOML or YAML. Raises SyntaxProblem.
 
-    Fills `positions` and, except for JSON, `repeats` (duplicate keys).
+    Fills `positions` and, except for JSON, `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -78,18 +78,18 @@ def read_data(
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """Return a file's text, without a byte order mark, and its signature.
+    """Return text without a byte order mark, and the signature.
 
-    Raises OSError, and SyntaxProblem if the file is not UTF-8 or too large.
+    Raises OSError, and SyntaxProblem if it is not UTF-8 or too large.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Return a file's bytes and signature. Retries while another program writes to it.
+    """Return bytes and signature. Retries while another program is writing.
 
-    Raises OSError, and SyntaxProblem if it is not a regular file or is too large.
+    Raises OSError, and SyntaxProblem if it is not a regular file or too large.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -110,7 +110,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem."""
+    """Decode UTF-8 without byte order mark. Raises SyntaxProblem."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -131,7 +131,7 @@ def refuse_empty(text: str) -> None:
 
 
 def require_readable_size(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a file with this text would be too large to read."""
+    """Raise PayloadTooLargeError if a file with this text could not be read."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
@@ -143,7 +143,7 @@ def require_readable_size(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return each value's position in a document's text, or {} if it can't be parsed."""
+    """Return the values' positions, or {} if the text can't be parsed."""
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -155,7 +155,7 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Return a document file's values and positions, or {} for both if it can't be parsed."""
+    """Return values and positions, or {} for both if the file can't be parsed."""
     try:
         return parse_text(path, read_text(root, path)[0])
     except (OSError, SyntaxProblem):
@@ -163,7 +163,7 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
 
 def parse_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Return a document's values and their positions. Raises SyntaxProblem."""
+    """Return values and positions. Raises SyntaxProblem."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

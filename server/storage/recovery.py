@@ -1,7 +1,4 @@
-"""Crash recovery: finishes or reverts interrupted writes, and keeps other programs' edits.
-
-The caller must hold the site's write lock.
-"""
+"""Crash recovery, which keeps other programs' edits. The caller must hold the write lock."""
 
 import os
 from collections.abc import Iterator
@@ -22,14 +19,13 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery of one site's interrupted writes, in the folder `journal`."""
+    """Recovery of interrupted writes, in the folder `journal`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
         self.replaced = ReplacedFiles(journal)
 
     def unfinished_paths(self) -> list[str]:
-        """Return the paths of the files that recovery will write."""
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target
@@ -38,14 +34,13 @@ class Recovery:
         )
 
     def will_discard_writes(self) -> bool:
-        """Return True if recovery will discard a write that has not changed any files yet."""
+        """Return True if recovery will discard a write that has changed no files yet."""
         recorded = {
             step.journal_name for _, steps in self._records() for step in steps
         } | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved_paths(self) -> list[str]:
-        """Return the paths of other programs' edits in .bifolio/unsaved/."""
         folder = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
@@ -72,7 +67,7 @@ class Recovery:
             yield record, [step.reversed() for step in steps]
 
     def _finish(self, step: Step) -> int:
-        """Finish the write to one file. Return the number of changed files (0 or 1)."""
+        """Finish a step. Return the number of changed files (0 or 1)."""
         target, journal_file = self.root / step.target, self.journal / step.journal_name
         step = _with_touched_target(step, target)
         journal_mark, target_mark = link_mark(journal_file), link_mark(target)
@@ -101,9 +96,9 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the file in the journal with its target. Return 0 if the target was just edited, else 1.
+        """Swap a file with its target. Return 0 if the target was just edited, else 1.
 
-        `target_mark` is the target's current mark, or None if it does not exist.
+        `target_mark` is None if there is no target.
         """
         target, journal_file = self.root / step.target, self.journal / step.journal_name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -130,10 +125,7 @@ class Recovery:
 
 
 def _with_touched_target(step: Step, target: Path) -> Step:
-    """Update `step` if a program has touched its target without editing it.
-
-    Otherwise, the target would count as edited, and recovery would skip it.
-    """
+    """Update `step` if a program has touched its target without editing it."""
     mark = link_mark(target)
     if mark is None or mark in (step.before, step.after):
         return step

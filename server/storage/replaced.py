@@ -1,4 +1,4 @@
-"""Recently replaced files, in .bifolio/replaced/ in case an editor still writes to them."""
+"""Recently replaced files, kept in case an editor still writes to them."""
 
 import filecmp
 import logging
@@ -24,7 +24,7 @@ _RESTORED_SUFFIX = ".restored"  # suffix of the record of a copy of an edit
 
 
 class ReplacedFiles:
-    """Recently replaced files of one site. `journal` is its folder .bifolio/journal/."""
+    """Recently replaced files of a site. `journal` is a folder."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -33,7 +33,7 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, names: Iterable[str]) -> None:
-        """Move a finished write's record and old files to .bifolio/replaced/. Raises OSError."""
+        """Move a finished write's record and old files here. Raises OSError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -43,7 +43,7 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def copy_edit(self, file: Path, path: str) -> None:
-        """Copy an edited file before it returns to `path`, where a program may overwrite the edit."""
+        """Copy an edited file before it returns to `path`, where the edit may be overwritten."""
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         with suppress(OSError):  # Ignore failures, so that the edit is moved back even if the disk is full.
             step = Step(path, f"{name}.edit", link_mark(file), None)
@@ -68,10 +68,7 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete files that were replaced more than `retention_s` seconds ago.
-
-        Those that were edited since are moved to .bifolio/unsaved/.
-        """
+        """Delete files older than `retention_s`, but move edited ones to .bifolio/unsaved/."""
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
             release = self._release_copy if record.suffix == _RESTORED_SUFFIX else self._release
@@ -118,7 +115,7 @@ class ReplacedFiles:
 
 
 def move_to_unsaved(state: Path, file: Path, path: str) -> Path:
-    """Move a file to an unused path in .bifolio/unsaved/, and return that path. Raises OSError."""
+    """Move a file to an unused path in .bifolio/unsaved/, and return that. Raises OSError."""
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     first = target = folder / path
@@ -142,7 +139,7 @@ def _has_same_bytes(file: Path, other: Path) -> bool:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Return True if a file is missing, or has the old or new content of `step`."""
+    """Return True if a file is missing, or has one of the contents in `step`."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

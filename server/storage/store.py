@@ -1,4 +1,4 @@
-"""File store: reads document and media files, and reports their problems."""
+"""Reader of documents and media files."""
 
 import logging
 import os
@@ -72,7 +72,7 @@ class Store:
         return derived
 
     def owning_file(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the media file that a description file describes. For other files, return `path`."""
+        """Return the media file of a description file, or `path` itself."""
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -83,7 +83,7 @@ class Store:
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """Read a document or media file. Return None if it is missing or belongs to no content type."""
+        """Read a file. Return None if it is missing or belongs to no content type."""
         try:
             if upload_path(path):
                 return self._read_media(path)
@@ -94,9 +94,9 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def parse_file(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse a file. Return None if its path belongs to no content type.
+        """Parse a file. Return None if it belongs to no content type.
 
-        In content/uploads/, only description files of media in a bucket are parsed.
+        In content/uploads/, only bucket files' descriptions are parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -139,10 +139,7 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return the entry for a media file on disk.
-
-        `described` and `beside` are its description file's content and signature.
-        """
+        """Return a media file's entry. `described` and `beside` belong to its description file."""
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
         description: Tree = None
@@ -172,7 +169,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description file of a media file in a bucket. Return None for others."""
+        """Parse a bucket file's description, or return None for other files."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None

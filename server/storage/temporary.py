@@ -1,4 +1,4 @@
-"""Temporary files and folders in `.bifolio/`, locked while in use, and their cleanup."""
+"""Temporary files and folders, locked while in use, and their cleanup."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ _FILE_FOLDERS = ("", "incoming", "undo")
 
 @contextmanager
 def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
-    """Create a folder in .bifolio/, and delete it afterwards. Raises OSError."""
+    """Create a folder, and delete it afterwards. Raises OSError."""
     assert prefix in FOLDER_PREFIXES
     with ExitStack() as stack:
         name = tempfile.mkdtemp(prefix=prefix, dir=root / STATE_FOLDER)
@@ -35,7 +35,7 @@ def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def temporary_file(root: Path) -> Iterator[IO[bytes]]:
-    """Create a file in `.bifolio/incoming/`, and delete it afterwards. Raises OSError."""
+    """Create a file, and delete it afterwards. Raises OSError."""
     with tempfile.NamedTemporaryFile(dir=incoming_folder(root)) as file:
         with suppress(OSError):
             try_lock(file.fileno())
@@ -43,7 +43,7 @@ def temporary_file(root: Path) -> Iterator[IO[bytes]]:
 
 
 def sweep_temporary(root: Path) -> int:
-    """Delete what killed processes left behind. Return the number of files and folders."""
+    """Delete what killed processes left behind. Return how much."""
     state, removed = root / STATE_FOLDER, 0
     if state.is_symlink():
         return removed

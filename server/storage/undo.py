@@ -1,4 +1,4 @@
-"""Undo storage: old contents of recently changed files, in .bifolio/undo/."""
+"""Undo storage: old contents of recently changed files."""
 
 import errno
 import hashlib
@@ -30,10 +30,10 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class UndoableFile:
-    """A file that a write changed. `after` is the digest of the new content.
+    """A changed file. `after` is the new content's digest.
 
-    `before` is the old text, or None if there was no file or `copy` names a copy of a media file. `claim`
-    describes the path's document, and is None in writes from older versions of Bifolio.
+    `before` is the old text. It is None for a new file, or if `copy` names a media file's copy. `claim`
+    describes the document; old records have None.
     """
 
     path: str
@@ -45,7 +45,7 @@ class UndoableFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A permission that the write needed and its undo needs too, such as `update` for articles."""
+    """A permission for the write and its undo, such as `update` for articles."""
 
     uid: str
     verb: str
@@ -54,7 +54,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class UndoableWrite:
-    """An undoable write: its user, required permissions and files."""
+    """An undoable write."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -73,9 +73,9 @@ def digest_of_file(path: Path) -> str:
 def read_undoable_files(
     root: Path, writes: Iterable[Write], copies: "MediaCopies"
 ) -> tuple[UndoableFile, ...]:
-    """Return the old contents of the files that `writes` will change. Adds media files to `copies`.
+    """Return the files' old contents, with media files added to `copies`. Raises OSError.
 
-    Return () if a file can't be restored later, for example because it is too large. Raises OSError.
+    Return () if one can't be restored later, for example because it is too large.
     """
     kept, size = [], 0
     for write in writes:
@@ -178,7 +178,7 @@ class UndoFolder:
 
 
 def undo_folder(root: Path) -> Path:
-    """Return the undo folder, created if necessary. Raises OSError."""
+    """Create the undo folder if necessary. Raises OSError."""
     folder = state_folder(root) / "undo"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
@@ -201,7 +201,6 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _copies_of(record: Path) -> tuple[str, ...]:
-    """Return the names of the files that belong to a stored write. Raises OSError."""
     try:
         return tuple(file.copy for file in unpack(record.read_bytes()).files if file.copy)
     except ValueError:
@@ -216,9 +215,9 @@ def _delete(folder: Path, record: Path) -> None:
 
 
 def _make_room(folder: Path, size: int, new_copies: Collection[str]) -> None:
-    """Delete writes older than RETENTION_S, and the oldest ones while the folder exceeds a limit.
+    """Delete writes older than RETENTION_S, and the oldest ones above a limit.
 
-    This counts the write to store, of `size` bytes and with the copied media files `new_copies`.
+    This includes the new write's `size` bytes and `new_copies`.
     """
     records, copied = [], {name: (folder / name).stat().st_size for name in new_copies}
     known = set(new_copies)
@@ -250,7 +249,7 @@ COPY_SUFFIX = ".copy"
 
 
 class MediaCopies:
-    """Copies of media files that a write will replace, in the undo folder."""
+    """Copies of media files that a write will replace."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._names, self._bytes = root, list[str](), 0
@@ -262,7 +261,7 @@ class MediaCopies:
         return self._bytes <= MAX_MEDIA_BYTES
 
     def make(self, write: Write) -> str:
-        """Copy the file that a write replaces, and return the copy's name. Raises OSError."""
+        """Copy the old file, and return the copy's name. Raises OSError."""
         folder = undo_folder(self._root)
         name = f"{secrets.token_hex(16)}{COPY_SUFFIX}"
         self._names.append(name)
@@ -283,12 +282,12 @@ class MediaCopies:
 
 
 class UndoRecorder:
-    """Recorder that stores one write, so that it can be undone."""
+    """Recorder of a write that can be undone."""
 
     def __init__(
         self, root: Path, caller: str, permits: Collection[Permit], claim: Callable[[str], str]
     ) -> None:
-        """Prepare to record a write by `caller`. `claim` describes a path's document."""
+        """Prepare to record a write. `claim` describes a path's document."""
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
         self._claim = claim
         # The id stays "" if the write can't be undone. `texts` contains paths, old texts and new texts.
@@ -297,10 +296,7 @@ class UndoRecorder:
 
     @contextmanager
     def recording(self, writes: Collection[Write]) -> Iterator[None]:
-        """Store the old contents of the files that the block changes.
-
-        If this fails, the block still runs, but the write can't be undone.
-        """
+        """Store what the block replaces. If this fails, the write can't be undone."""
         files: tuple[UndoableFile, ...] = ()
         copies = MediaCopies(self._folder.root)
         try:

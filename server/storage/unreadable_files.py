@@ -1,4 +1,4 @@
-"""Entries for files that can't be read. The last valid document is still served (spec.md 1)."""
+"""Files that can't be read, whose last valid document is still served (spec.md 1)."""
 
 import logging
 import os
@@ -27,13 +27,13 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def find_own_id(data: bytes) -> str:
-    """Return the `documentId` in a file that can't be parsed, or ""."""
+    """Return the `documentId` in an invalid file, or ""."""
     found = _OWN_ID.search(data)
     return to_nfc(found[1].decode(errors="replace")) if found else ""
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return `after`, but with the document of `before` if the file is now invalid or has no new values."""
+    """Return `after`, with the old document if the file is now invalid or has the same values."""
     if before is None or before.document is None or after is None:
         return after
     if after.broken or (after.document and equal(before.document, after.document)):

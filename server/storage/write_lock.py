@@ -1,4 +1,4 @@
-"""Lock that lets only one thread or process write to a site at a time."""
+"""Lock for one writer to a site at a time."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """A site's write lock. Its file counts writes, so that processes notice each other's."""
+    """A site's write lock, whose file counts writes for other processes."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -22,7 +22,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the write lock. Raises BusyError after `timeout_s`, and OSError if it can't be used."""
+        """Hold the lock. Raises BusyError after `timeout_s`, and OSError."""
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=timeout_s):
             raise BusyError()
@@ -44,7 +44,7 @@ class WriteLock:
 
     @property
     def counter(self) -> int:
-        """Number of writes to the site so far, or 0 if it is unknown."""
+        """Number of writes so far, or 0 if unknown."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -61,10 +61,7 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, stack: ExitStack) -> OSError | None:
-    """Acquire a lock until `stack` is closed. Raises BusyError after the deadline.
-
-    Return the OSError if the lock can't be used.
-    """
+    """Acquire a lock until `stack` is closed, or return its OSError. Raises BusyError."""
     try:
         if not lock.acquire(deadline - time.monotonic()):
             raise BusyError()

@@ -1,1 +1,1 @@
-"""TOML: a parser with positions, and an editor that leaves all other bytes unchanged."""
+"""TOML: parser with positions, and editor that keeps all other bytes."""

@@ -1,4 +1,4 @@
-"""TOML editor that leaves all other bytes unchanged. tomlkit would mix line endings."""
+"""TOML editor that keeps all other bytes, and line endings, unlike tomlkit."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Return TOML text with changed top-level keys. REMOVE and None remove a key. Raises NullError.
+    """Change top-level keys. REMOVE and None remove one. Raises NullError.
 
     If `expand` is set, changed keys are rewritten completely.
     """
@@ -36,7 +36,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def remove_duplicate_toml_keys(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last occurrence of each key in `keys`."""
+    """Keep only each key's last occurrence."""
     counting = {s.start for s in parse_statements(blank_duplicate_keys(text))}
     gone = [s for s in parse_statements(text) if s.path in keys and s.start not in counting]
     replacements = [
@@ -46,7 +46,7 @@ def remove_duplicate_toml_keys(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Editor that collects replacements and additions for TOML text."""
+    """Editor that collects replacements and additions."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
@@ -105,7 +105,7 @@ class _TomlEditor:
             self.replacements.append(Replacement(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key below a table's last key, or create the table at the end."""
+        """Add a key below a table's last key, or add the table."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]

@@ -1,4 +1,4 @@
-"""TOML parser and writer. The parser uses tomllib, which is eight times as fast as tomlkit."""
+"""TOML parser and writer. tomllib is eight times as fast as tomlkit."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def read_toml(
 ) -> dict[str, Tree]:
     """Parse TOML. Dates, times and floats become Plain. Raises SyntaxProblem.
 
-    Fills `positions` and `duplicates`. Without `duplicates`, a duplicate key is an error.
+    Fills `positions` and `duplicates`; without the latter, a duplicate key is an error.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -68,7 +68,7 @@ def read_toml(
 
 
 def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None) -> str:
-    """Replace all but the last occurrence of each key with spaces, and add them to `duplicates`."""
+    """Replace each key's earlier occurrences with spaces, and add them to `duplicates`."""
     for _ in range(MAX_DUPLICATES):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -88,7 +88,7 @@ def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None
 
 
 def _end_of_duplicate(message: str, text: str) -> int:
-    """Return the index after the duplicate key's value that tomllib reported, or 0 for other errors."""
+    """Return the index after tomllib's duplicate key and value, or 0 for other errors."""
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -99,7 +99,7 @@ def _end_of_duplicate(message: str, text: str) -> int:
 
 
 def _to_tree(value: Any) -> Tree:
-    """Convert a value from tomllib. Dates and times become strings as in the API."""
+    """Convert a value. Dates and times become strings as in the API."""
     kind = type(value)
     if kind is dict:
         return {key: _to_tree(item) for key, item in value.items()}
@@ -169,9 +169,9 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, multiline: bool = False, quote: str = "") -> str:
-    """Return a value as TOML, with mappings as inline tables. Raises NullError.
+    """Return a value, with mappings as inline tables. Raises NullError.
 
-    If `multiline` is set, strings may span lines. `quote` is the quotation mark to reuse if possible.
+    `quote` is the quotation mark to reuse if possible.
     """
     if value is None:
         raise NullError("TOML has no null")
@@ -203,7 +203,7 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """Return a mapping as a table `[keys]`, or a list of mappings as tables `[[keys]]`."""
+    """Return a mapping as `[keys]`, or a list of mappings as `[[keys]]`."""
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"
@@ -211,7 +211,7 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """Return a mapping, whose path is `keys`, as TOML: values, then tables."""
+    """Return a mapping with the path `keys`: values, then tables."""
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):

@@ -1,4 +1,4 @@
-"""Statements in TOML text that tomllib has accepted, with positions."""
+"""Statements in TOML that tomllib has accepted."""
 
 import re
 import tomllib
@@ -25,7 +25,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """Value in TOML text, from index `start` to `end`."""
+    """Value from index `start` to `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -35,7 +35,7 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key and value in an inline table, or an array item. `path` is relative to that."""
+    """Key and value in an inline table, or array item. `path` is relative to it."""
 
     path: KeyPath
     start: int
@@ -44,9 +44,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key and value, or a table header (`value` is None).
+    """Key and value, or table header (`value` is None).
 
-    `table` is the nearest header's path, with indexes in arrays of tables.
+    `table` is the nearest header's path, with array indexes.
     """
 
     path: KeyPath
@@ -57,7 +57,7 @@ class Statement:
 
 
 def parse_statements(text: str) -> list[Statement]:
-    """Return the statements of valid TOML, in order."""
+    """Return the statements in order."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # lengths of arrays of tables, by path
     table: KeyPath = ()
@@ -104,7 +104,7 @@ def _parse_dotted_key(text: str, index: int) -> tuple[KeyPath, int]:
 
 
 def key_spans(text: str, index: int) -> list[tuple[int, int]]:
-    """Return the start and end of each part of the dotted key at `index`."""
+    """Return the start and end of each part of a dotted key."""
     while text[index] in "[ \t":  # a table header
         index += 1
     spans = []
@@ -168,9 +168,9 @@ def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
 
 
 def first_duplicate_of_last(text: str) -> Statement | None:
-    """Return the first statement with the last one's key, or None if that is unique.
+    """Return the first statement with the last one's key, or None.
 
-    The text must end directly after the value that tomllib rejected.
+    The text must end after the value that tomllib rejected.
     """
     try:
         *earlier, last = parse_statements(text)
@@ -188,7 +188,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def describe_duplicate_key(text: str, statement: Statement, end: int) -> DuplicateKey:
-    """Describe the overridden `statement` of a duplicate key, whose last value ends at `end`."""
+    """Describe an overridden statement, whose key's last value ends at `end`."""
     line = text.count("\n", 0, statement.start) + 1
     column = statement.start - text.rfind("\n", 0, statement.start)
     last = [s for s in parse_statements(text[:end]) if s.path == statement.path][-1]
@@ -198,7 +198,7 @@ def describe_duplicate_key(text: str, statement: Statement, end: int) -> Duplica
 
 
 def toml_positions(text: str) -> Positions:
-    """Return the positions of all keys and list items."""
+    """Return positions of keys and list items."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _all_values(text):
@@ -213,7 +213,7 @@ def toml_positions(text: str) -> Positions:
 
 
 def _all_values(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, start and value of each statement, and of the keys and items in it."""
+    """Yield each path, start and value, also inside statements."""
     for statement in parse_statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

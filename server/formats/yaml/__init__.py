@@ -1,1 +1,1 @@
-"""YAML: a writer, a parser with positions, and an editor that leaves all other bytes unchanged."""
+"""YAML: writer, parser with positions, and editor that keeps all other bytes."""

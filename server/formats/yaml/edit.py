@@ -1,4 +1,4 @@
-"""YAML editor that leaves all other bytes unchanged. The caller must parse the result to verify it."""
+"""YAML editor that keeps all other bytes. The caller must verify the result."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -23,7 +23,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return a bracketed list's or mapping's new text, or None if all of it must be rewritten."""
+    """Return a bracketed value's new text, or None to rewrite all of it."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -86,9 +86,9 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 def edit_yaml(
     text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False, flow_lists: bool = False
 ) -> str:
-    """Return YAML text with changed top-level keys. REMOVE removes a key.
+    """Change top-level keys. REMOVE removes one.
 
-    `expand` replaces all anchors and aliases. `flow_lists` writes lists under new keys on one line.
+    `expand` replaces all anchors and aliases. `flow_lists` writes new keys' lists on one line.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -110,7 +110,7 @@ def edit_yaml(
 
 
 def remove_duplicate_yaml_keys(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last occurrence of each key in `keys`."""
+    """Keep only each key's last occurrence."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -125,7 +125,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects replacements for YAML text. Keys in `forced` are always rewritten."""
+    """Editor that collects replacements, and always rewrites keys in `forced`."""
 
     def __init__(self, text: str, newline: str, *, flow_lists: bool = False) -> None:
         self.text, self.newline, self.flow_lists = text, newline, flow_lists
@@ -133,10 +133,7 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Extend `changes`, so that no anchors or aliases remain.
-
-        All keys whose values contain them are rewritten, or all keys if there is a << merge.
-        """
+        """Extend `changes`, so that no anchors, aliases or << merges remain."""
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _has_anchor_or_alias(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -161,7 +158,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def remove_duplicates(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove all but the last occurrence of each key in `keys`, also nested ones."""
+        """Keep only each key's last occurrence, also of nested ones."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -223,9 +220,9 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Replace a key's value, keeping the comment after it.
+        """Replace a key's value, but keep the comment.
 
-        `written` is the rest of the key's line, and the lines below it.
+        `written` is the rest of the key's line, and the lines below.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
@@ -249,7 +246,7 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def change_sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a block list. Items that are unchanged or moved keep their bytes and comments."""
+        """Change a block list. Unchanged and moved items keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
@@ -343,7 +340,7 @@ class _YamlEditor:
         return index - line_start(self.text, index)
 
     def list_indent(self, node: Node) -> int:
-        """Return by how many columns lists below a mapping's keys are indented (default: 2)."""
+        """Return by how many columns lists below keys are indented (default: 2)."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -374,7 +371,7 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Lines of a block list's item. `comments` is where the comments above it start."""
+    """Lines of a block list's item. `comments` is the start of those above it."""
 
     comments: int
     start: int
@@ -386,7 +383,7 @@ class _ItemLines:
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
-    """Return the text after a key: the rest of its line, and the lines below."""
+    """Return the rest of a key's line, and the lines below."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
     return first.removeprefix("k:"), rest
 

@@ -1,6 +1,4 @@
-"""Editor that moves top-level YAML keys into or out of a mapping. The caller must parse the result to
-verify it.
-"""
+"""Editor that moves top-level YAML keys into or out of a mapping. The caller must verify the result."""
 
 from collections.abc import Collection
 
@@ -12,7 +10,7 @@ _INDENT = "  "
 
 
 def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
-    """Move the top-level keys `names` into a new mapping `parent`. Return None if that is impossible."""
+    """Move top-level keys into a new mapping, or return None."""
     root = _block_mapping(text)
     spans = sorted(span for name in names if root for span in [_key_lines(text, root, name)] if span)
     if root is None or len(spans) != len(names) or any(root.find(name) < 0 for name in names):
@@ -26,7 +24,7 @@ def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
 
 
 def unnest_keys(text: str, parent: str) -> str | None:
-    """Replace the mapping `parent` with the keys in it. Return None if that is impossible."""
+    """Replace a mapping with the keys in it, or return None."""
     root = _block_mapping(text)
     span = _key_lines(text, root, parent) if root else None
     if root is None or span is None:
@@ -51,7 +49,7 @@ def _block_mapping(text: str) -> Node | None:
 
 
 def _key_lines(text: str, root: Node, name: str) -> tuple[int, int] | None:
-    """Return where a top-level key's lines start and end, or None if they can't be moved."""
+    """Return the start and end of a key's lines, or None if they can't move."""
     i = root.find(name)
     if i < 0 or len(list(root.all(name))) > 1:
         return None

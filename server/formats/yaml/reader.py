@@ -1,4 +1,4 @@
-"""YAML parser that keeps unquoted values as text, where PyYAML would convert them to YAML 1.1 types."""
+"""YAML parser that keeps unquoted values as text, unlike PyYAML's loaders."""
 
 from collections.abc import Iterator, Set
 from typing import Any
@@ -19,9 +19,9 @@ _TOO_DEEP_FIX = "use fewer levels"
 def read_yaml(
     text: str, positions: Positions | None = None, duplicates: list[DuplicateKey] | None = None
 ) -> Tree:
-    """Parse YAML. Return None if it is empty. Raises SyntaxProblem.
+    """Parse YAML (None if empty). Raises SyntaxProblem.
 
-    Fills `positions` and `duplicates`. Without `duplicates`, a duplicate key is an error.
+    Fills `positions` and `duplicates`; without the latter, a duplicate key is an error.
     """
     loader = LOADER(text)
     try:
@@ -98,7 +98,7 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder of trees from libyaml's events. Its own stack allows deep nesting."""
+    """Builder of trees from libyaml's events, with its own stack for deep nesting."""
 
     def __init__(self, positions: Positions | None, duplicates: list[DuplicateKey] | None) -> None:
         self.positions = positions
@@ -197,7 +197,7 @@ class _Builder:
             raise _refusal(event, f"the file has more than {MAX_NODES} values", "split the file")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Add a value to the innermost open mapping or list. Return its key or index."""
+        """Add a value to the innermost container. Return its key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -246,7 +246,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Merge a << key's mappings into `container`, which keeps its own values."""
+        """Merge mappings into `container`, which keeps its own values."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
@@ -305,9 +305,9 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
-    """Yield the path, start, end and quotation mark of each key in the `mappings`.
+    """Yield the path, start, end and quotation mark of keys in `mappings`.
 
-    These must include the paths of all parents.
+    These must include all parents.
     """
     loader: Any = LOADER(text)
     # for each open list or mapping: its path (None if it is not in `mappings`), and its next key or index
@@ -335,7 +335,7 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Advance to the next node. Return its path, or None if it is a key."""
+    """Advance to the next node. Return its path, or None for a key."""
     at, key = container
     if at is None:
         return None
@@ -350,7 +350,7 @@ def _next_path(container: list[Any]) -> KeyPath | None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Parse YAML text into a syntax tree. Return None if the text is empty."""
+    """Parse YAML into a syntax tree, or None if it is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []

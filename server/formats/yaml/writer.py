@@ -1,4 +1,4 @@
-"""YAML writer that quotes strings so that YAML 1.1 and 1.2 parsers agree, with ruamel.yaml's emitter."""
+"""YAML writer whose quotes make YAML 1.1 and 1.2 parsers agree."""
 
 import io
 import re
@@ -48,7 +48,7 @@ def _escapes() -> Mapping[int, str]:
 
 
 class _Emitter(Emitter):
-    """ruamel.yaml's emitter, made faster with regular expressions."""
+    """ruamel.yaml's emitter, faster with regular expressions."""
 
     use_version = (1, 2)
 
@@ -110,7 +110,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return True if every YAML parser reads this unquoted text as a string, in brackets if `flow` is set."""
+    """Return True if all YAML parsers read this text as a string, even in brackets if `flow`."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):
@@ -126,10 +126,9 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """Return a key and its value as YAML. `flow` writes lists and mappings in brackets.
+    """Return a key and value. `flow` means brackets, and `offset` is the indentation of lists.
 
-    `offset` is the indentation of list items. `quote` is the previous quotation mark, or ESCAPED to write a
-    string on one line.
+    `quote` is the previous quotation mark, or ESCAPED for a single line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
@@ -202,7 +201,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the previous quotation mark `quote`, or "" if it can't be kept."""
+    """Return `quote`, or "" if it can't be kept."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:

@@ -20,7 +20,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class AtLeast(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `min_matches` of `parts`. More matches score higher."""
+    """Query for at least `min_matches` of `parts`. More matches score higher."""
 
     def __init__(self, parts: Sequence[Any], min_matches: int) -> None:
         self.parts, self.min_matches = parts, min_matches
@@ -84,9 +84,9 @@ class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words, each a list of alternative terms.
+    """Query for a sequence of words, each a list of terms.
 
-    If `start` is set, the phrase must be in the attribute whose positions begin there.
+    If `start` is set, only in the attribute whose positions begin there.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -113,7 +113,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _matches_here(self) -> bool:
-        """Return True if the current document contains the phrase. Takes linear time."""
+        """Return True if the document contains the phrase. Takes linear time."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -167,15 +167,15 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryCompiler:
-    """Compiler of queries for one state of the index."""
+    """Compiler for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, require_all: bool) -> Any | None:
-        """Return the query for one language, or None if nothing can match.
+        """Return the query, or None if nothing can match.
 
-        If `require_all` is False, one matching clause is enough.
+        If `require_all` is False, one clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -202,7 +202,7 @@ class QueryCompiler:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heading_queries(self, question: Question, language: str) -> list[Any]:
-        """Return queries for words in headings, which only raise scores."""
+        """Return queries for headings, which only raise scores."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.required if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
@@ -229,7 +229,7 @@ class QueryCompiler:
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, is_prefix: bool) -> dict[str, float]:
-        """Return the terms to look up for a word, with weights."""
+        """Return a word's terms with weights."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if is_prefix:
             for term in self._terms_with_prefix(fold(word), language):

@@ -1,4 +1,4 @@
-"""Index reader that finds and counts matches, and suggests similar words."""
+"""Index reader, which also suggests similar words."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -30,10 +30,7 @@ SCORE_DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (score and key), and the number of matches by group.
-
-    `unknown` are the search words that no visible version contains.
-    """
+    """Best matches (score and key), and matches by group. `unknown` words are in no visible version."""
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -41,7 +38,7 @@ class Hits:
 
 
 class _BestMatches:
-    """The `limit` best matches, ordered by score and key, so that pages don't overlap."""
+    """The `limit` best matches, ordered by score and key for stable pages."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -49,7 +46,7 @@ class _BestMatches:
         self._worst = -inf  # Matches with a lower score can't be among the best.
 
     def add(self, score: float, keys: Any, number: int) -> None:
-        """Add the match with the key `keys[number]`, which is read only if necessary."""
+        """Add the match `keys[number]`, which is read only if necessary."""
         if score < self._worst:
             return
         self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
@@ -99,11 +96,9 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the `limit` best versions in the requested groups, and count the matches in all visible
-        groups.
+        """Return the `limit` best versions in requested groups, and count those in visible ones.
 
-        `numbers` maps attributes to their numbers in the index, and `documents` languages to the number of
-        visible versions. Raises LimitError.
+        `numbers` is by attribute. `documents` counts visible versions by language. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -124,7 +119,7 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], is_visible_group: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the best correction for a misspelled word, among words in visible groups."""
+        """Return the best correction for a word, among visible words."""
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, is_visible_group, {}, budget)
         similar: list[tuple[int, int, str]] = []
@@ -156,9 +151,7 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Return the `limit` best versions in the requested groups, and count the matches in visible
-        groups.
-        """
+        """Return the `limit` best versions in requested groups, and count those in visible ones."""
         counts: Counter[str] = Counter()
         best = _BestMatches(limit)
         # by encoded name of a group: (name, is counted, is wanted)
@@ -190,7 +183,7 @@ class IndexReader:
         languages: list[str],
         is_visible_group: Callable[[str], bool],
     ) -> tuple[str, ...]:
-        """Return a search's words that occur in no visible group."""
+        """Return the words that occur in no visible group."""
         found = []
         for clause in question.required:
             for i, word in enumerate(clause.words):

@@ -1,6 +1,4 @@
-"""Schema of the index: each version is one Whoosh document, and each language has fields such as
-`text_en`.
-"""
+"""Schema of the index: one Whoosh document for each version, and fields such as `text_en`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +15,7 @@ EVERY_DOCUMENT_TERM = "\0"  # a term in all documents of a language
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field type that accepts postings instead of text."""
+    """Whoosh field that accepts postings instead of text."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -30,7 +28,7 @@ class Postings(fields.FieldType):  # type: ignore[misc]
 
 
 def make_schema() -> Any:
-    """Return the Whoosh schema, with fields for each language."""
+    """Return the schema, with fields for each language."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

@@ -1,4 +1,4 @@
-"""Term statistics for scores, which don't reveal whether a hidden version contains a word."""
+"""Term statistics, which don't reveal words in hidden versions."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ _LOG2_POSTINGS_PER_STEP = 3  # Reading the postings of 8 documents costs one ste
 
 
 class Statistics:
-    """Term statistics for the visible groups, which have `documents` versions, by language."""
+    """Term statistics of visible groups, which have `documents` versions by language."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` terms in the most visible versions, most frequent first."""
+        """Return the `limit` most frequent terms in visible versions, in order."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # A term's frequency in the whole index is an upper bound, so counting can stop early.

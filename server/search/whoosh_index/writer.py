@@ -1,4 +1,4 @@
-"""Index writer. An index can have only one writer at a time."""
+"""Index writer, one at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A version to index. Paragraphs are (attribute number, weight, text)."""
+    """Version to index. Paragraphs are (attribute number, weight, text)."""
 
     key: str
     digest: str
@@ -49,7 +49,7 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Add a version, replacing any with the same key."""
+        """Add a version, replacing one with the same key."""
         if entry.key in self._put:
             self.commit()  # Whoosh can only replace documents that have been committed.
         writer = self._open()
@@ -111,7 +111,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return a version's postings, its headings' postings, and its folded words."""
+    """Return the postings, the headings' postings, and the folded words."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()

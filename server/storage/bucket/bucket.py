@@ -1,4 +1,4 @@
-"""Client for an S3-compatible bucket in which objects are named by content hash."""
+"""Client for an S3-compatible bucket."""
 
 import hashlib
 import logging
@@ -54,7 +54,7 @@ _UNUSED_PREFIX = "/.bifolio"  # No object has this prefix, so listing it is a fa
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """One object in a bucket listing. `key` excludes the configured prefix."""
+    """Object in a bucket listing. `key` excludes the configured prefix."""
 
     key: str
     size: int
@@ -63,7 +63,7 @@ class ListedObject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStat:
-    """Modification time and entity tag (ETag) of an object."""
+    """Modification time and entity tag (ETag)."""
 
     modified: datetime
     tag: str
@@ -79,7 +79,7 @@ class DownloadedObject:
 
 
 class Bucket:
-    """Thread-safe client for one bucket and key prefix. Each process needs its own.
+    """Thread-safe client for a bucket and key prefix. Each process needs its own.
 
     All methods raise BucketError if the bucket fails or times out.
     """
@@ -123,7 +123,7 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file, and return True, unless it was uploaded less than MIN_RESEND_AGE ago."""
+        """Upload a file and return True, unless it was uploaded less than MIN_RESEND_AGE ago."""
         with self._requesting():
             try:
                 existing = obstore.head(self._store, object_.key)
@@ -156,7 +156,7 @@ class Bucket:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float = 3600) -> None:
-        """Download an object to `into`. Raises MissingObjectError if the object is missing or damaged.
+        """Download an object. Raises MissingObjectError if it is missing or damaged.
 
         After an error, `into` can contain invalid data.
         """
@@ -202,7 +202,7 @@ class Bucket:
         return MissingObjectError("The media file is damaged in the bucket")
 
     def list_objects(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Yield the objects whose keys begin with `prefix`, sorted by key."""
+        """Yield the objects with this prefix, sorted by key."""
         with self._requesting():
             for chunk in obstore.list(self._store, prefix or None):
                 for one in chunk:
@@ -244,7 +244,7 @@ class Bucket:
         return DownloadedObject(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
 
     def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
-        """Upload a file, replacing any existing object. Return the new object's entity tag."""
+        """Upload a file, replacing any existing object. Return its entity tag."""
         with self._requesting():
             made = obstore.put(
                 self._store,

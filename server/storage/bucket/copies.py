@@ -1,4 +1,4 @@
-"""Local cache of bucket objects in .bifolio/media/, with a size limit."""
+"""Size-limited local cache of bucket objects."""
 
 import os
 import tempfile
@@ -33,7 +33,7 @@ class Source(Protocol):
 
 
 class LocalObjectCache:
-    """Cache of one site's bucket objects on disk, shared by threads and processes."""
+    """Cache of a site's bucket objects, shared by threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -44,10 +44,9 @@ class LocalObjectCache:
         self._turns = [threading.Lock() for _ in range(_TURNS)]
 
     def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
-        """Open an object, after downloading it from `source` if it is not cached.
+        """Open an object, downloaded from `source` if necessary.
 
-        Raises BucketError if the download fails, BusyError if too many downloads are waiting, and
-        StorageError.
+        Raises BucketError, BusyError if too many downloads are waiting, and StorageError.
         """
         file = self._kept(object_)
         if file is not None:
@@ -97,7 +96,7 @@ class LocalObjectCache:
 
     @contextmanager
     def _download_slot(self, object_: StoredObject) -> Iterator[None]:
-        """Limit concurrent downloads, and download each object only once. Raises BusyError."""
+        """Limit concurrent downloads. Raises BusyError."""
         turn = self._turns[int(object_.sha256[:4], 16) % _TURNS]
         if not turn.acquire(blocking=False):
             # A thread that waits has no place, so an object that is slow does not delay others.

@@ -1,4 +1,4 @@
-"""Uploader for media files and the resized variants of images."""
+"""Uploader for media files and their resized variants."""
 
 import hashlib
 from collections.abc import Mapping
@@ -41,7 +41,6 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def can_be_displayed(mime: str) -> bool:
-    """Return True if browsers may display this media type instead of downloading it."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -60,9 +59,9 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediaUploader:
-    """Uploader for media files. It creates the resized variants of images in the folder `formats`.
+    """Uploader for media files, which creates images' variants in the folder `formats`.
 
-    Uploaded files are also added to the cache `copies`, whose maximum size is `max_cache_bytes`.
+    It also adds the files to the cache `copies`, which may have `max_cache_bytes`.
     """
 
     target: Target
@@ -72,9 +71,7 @@ class MediaUploader:
     placeholders: bool = False
 
     def upload(self, source: Path, extension: str) -> StoredFile:
-        """Upload a file and its resized variants. Raises BucketError, and OSError if `source` can't be
-        read.
-        """
+        """Upload a file and its variants. Raises BucketError, and OSError if `source` is unreadable."""
         ext = bucket_extension(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

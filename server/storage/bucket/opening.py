@@ -1,4 +1,4 @@
-"""The bucket client, created once per process."""
+"""The bucket client of this process."""
 
 import os
 import threading
@@ -29,10 +29,9 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, long_timeouts: bool = False, short_timeouts: bool = False) -> "Bucket":
-    """Return this process's client for the configured bucket.
+    """Return this process's client for the bucket. Raises BucketError if obstore is not installed.
 
-    Only the first call can set `long_timeouts`. `short_timeouts` selects a separate client. Raises
-    BucketError if obstore is not installed.
+    Only the first call can set `long_timeouts`. `short_timeouts` selects a separate client.
     """
     place = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     key = (*place, short_timeouts)

@@ -1,4 +1,4 @@
-"""Transformed images in a site's bucket, shared by all machines of the site (docs/images.md)."""
+"""Transformed images in a site's bucket, for all its machines (docs/images.md)."""
 
 import logging
 import os
@@ -46,7 +46,7 @@ _FORMATS = {media_type: name for name, media_type in MEDIA_TYPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class SharedImage:
-    """Transformed image in the bucket. `key` identifies the original image and the transformation."""
+    """Transformed image. `key` identifies the original image and the transformation."""
 
     images: "SharedImages"
     settings: Settings
@@ -57,15 +57,12 @@ class SharedImage:
         return f"{PREFIX}{self.key[:2]}/{self.key}"
 
     def fetch(self, into: IO[bytes]) -> str:
-        """Download the image, and return its format, or "" if that fails."""
         return self.images.fetch(self, into)
 
     def record_use(self, file: Path) -> None:
-        """Mark the image as used, in the background. Upload `file` if the bucket lacks the image."""
         self.images.record_use(self, file)
 
     def upload_if_missing(self, file: Path) -> str:
-        """Upload `file` if needed. Return the URL to redirect to, or "" if the server must send the image."""
         return self.images.upload_if_missing(self, file)
 
 
@@ -78,7 +75,7 @@ class _SeenObject:
 
 
 class _Download:
-    """Writer for a downloaded file that also keeps the file's first bytes in `head`."""
+    """Writer that also keeps the file's first bytes in `head`."""
 
     def __init__(self, into: IO[bytes]) -> None:
         self._into, self.head = into, b""
@@ -89,7 +86,7 @@ class _Download:
 
 
 class SharedImages:
-    """Client for the transformed images in the bucket, shared by a process's threads."""
+    """Client for the transformed images, shared by a process's threads."""
 
     def __init__(self) -> None:
         # Saves a request to the bucket, some 10 ms.
@@ -156,7 +153,7 @@ class SharedImages:
             self._pending.discard(image.path)
 
     def _ensure_uploaded(self, image: SharedImage, file: Path) -> None:
-        """Upload the image if it is missing or was not used recently. Raises BucketError and OSError."""
+        """Upload the image if it is missing or unused for long. Raises BucketError and OSError."""
         bucket = _bucket(image.settings)
         stored, seen_object = bucket.stat(image.path), self._seen_objects.get(image.path)
         if stored is None or datetime.now(UTC) - stored.modified > timedelta(seconds=USE_INTERVAL_S):
@@ -190,9 +187,9 @@ class SharedImages:
             self._added = sys.maxsize
 
     def _evict(self, bucket: "Bucket", max_bytes: int) -> None:
-        """Delete the least recently used images while the objects exceed `max_bytes` in total.
+        """Delete the least recently used images above `max_bytes` in total.
 
-        Recently used images are deleted only above twice `max_bytes`, because clients may be fetching them.
+        Images that clients may be fetching are deleted only above twice `max_bytes`.
         """
         try:
             listed = [one for one in bucket.list_objects(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
@@ -216,7 +213,7 @@ class SharedImages:
             self._added, self._full_until = sys.maxsize, time.monotonic() + FULL_S
 
     def _run_later(self, task: Callable[[], None]) -> bool:
-        """Run a task in the background. Return False if too many are waiting."""
+        """Run a task in the background. Return False if too many wait."""
         with self._lock:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="shared-images", daemon=True)

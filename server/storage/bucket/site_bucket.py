@@ -1,4 +1,4 @@
-"""Access to a site's bucket, with a limit on concurrent uploads and downloads."""
+"""Access to a site's bucket, with a limit on concurrent transfers."""
 
 import threading
 import time
@@ -24,12 +24,12 @@ SIGNED_URL_TTL_S = 900
 
 
 def delivery_mode(settings: Settings) -> str:
-    """Return how clients get media files: REDIRECT, STREAM or SIGN (a redirect to a signed URL)."""
+    """Return REDIRECT, STREAM or SIGN (a redirect to a signed URL)."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """A site's bucket, if configured. `formats` is the folder of the images' resized variants."""
+    """A site's bucket, if configured. `formats` is the folder of the images' variants."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, LocalObjectCache(root)
@@ -40,7 +40,7 @@ class SiteBucket:
     def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
         """Upload a media file. Return None if no bucket is configured.
 
-        Raises BucketError, OSError if `source` can't be read, and BusyError if too many uploads are waiting.
+        Raises BucketError, BusyError, and OSError if `source` is unreadable.
         """
         if not settings.media.store:
             return None
@@ -53,7 +53,7 @@ class SiteBucket:
             return uploader.upload(source, extension)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object from the cache or bucket. Raises BucketError, BusyError and StorageError."""
+        """Open an object. Raises BucketError, BusyError and StorageError."""
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 
@@ -61,7 +61,7 @@ class SiteBucket:
         return self._copies.has(object_)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL to redirect clients to, or "" if the server sends the object. Raises BucketError."""
+        """Return the URL to redirect to, or "" if the server sends the object. Raises BucketError."""
         mode = delivery_mode(self._with_store(settings))
         if mode == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
@@ -93,7 +93,7 @@ class SiteBucket:
 
 
 class _BucketCheck:
-    """Background check that the bucket is reachable. Callers wait at most CHECK_TIMEOUT_S."""
+    """Background check that the bucket is reachable. Callers wait for CHECK_TIMEOUT_S at most."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()

@@ -1,1 +1,1 @@
-"""Wrappers around the git command for commits, history, branches, remotes and uncommitted changes."""
+"""Wrappers around the git command."""

@@ -1,4 +1,4 @@
-"""Local branches: list, create, move and delete them, without changing working trees."""
+"""Local branches. The functions raise GitError, and leave working trees unchanged."""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _POLL_INTERVAL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Local branch with the author of its last commit. `problem` is set if that commit can't be read."""
+    """Local branch. `problem` is set if its last commit can't be read."""
 
     name: str
     commit: str
@@ -39,7 +39,7 @@ class Branch:
 
 
 def branches(root: Path) -> list[Branch]:
-    """Return all local branches, sorted by name. Raises GitError."""
+    """Return all local branches, sorted by name."""
     if git_folder_id_of(root) is None:
         return []
     try:
@@ -67,7 +67,7 @@ def _read_branches(root: Path, *patterns: str) -> list[Branch]:
 
 
 def merged_branches(root: Path) -> frozenset[str]:
-    """Return the local branches that are merged into the checked-out branch. Raises GitError."""
+    """Return the branches that are merged into the checked-out branch."""
     if git_folder_id_of(root) is None:
         return frozenset()
     merged = ("for-each-ref", "--merged=HEAD", "--format=%(refname)")
@@ -82,7 +82,7 @@ def merged_branches(root: Path) -> frozenset[str]:
 
 
 def _separate_damaged(root: Path) -> tuple[list[str], list[Branch]]:
-    """Return the intact branches' refs, and the damaged branches, which make git list none at all."""
+    """Return intact branches' refs, and damaged branches, which would make git list none."""
     output = git_or_fail(root, "for-each-ref", "--format=%(objectname) %(refname)", BRANCH_PREFIX)
     refs = [line.partition(" ")[::2] for line in output.splitlines()]
     ids = "".join(f"{commit}\n" for commit, _ in refs)
@@ -102,7 +102,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Return True if the name is valid and not also a commit id or git name. Raises GitError."""
+    """Return True if the name is valid, and no commit id or other git name."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or is_special_git_name(name.upper()) or is_special_git_name(name.lower()):
@@ -117,10 +117,10 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, reason: str) -> bool:
-    """Move a branch from the commit `before`, or create it if `before` is "".
+    """Move a branch from the commit `before`, or create it if that is "".
 
-    Return False if another process has moved it, or if the name conflicts with another branch. `reason` is
-    written to the reflog. Raises GitError, and GitBusyError if the branch stays locked.
+    Return False if another process has moved it, or another branch blocks the name. Raises GitBusyError if it
+    stays locked. `reason` is for the reflog.
     """
     nothing = "0" * len(commit)
     options = ("-m", f"bifolio: {reason}", "--create-reflog")
@@ -128,9 +128,9 @@ def move_branch(root: Path, name: str, commit: str, before: str, reason: str) ->
 
 
 def delete_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch, merged or not. Return False if it is no longer at `commit`.
+    """Delete a branch at `commit`, or return False if it has moved.
 
-    Raises GitError, and GitBusyError if the branch stays locked.
+    Raises GitBusyError if it stays locked.
     """
     # `git branch --delete` would also delete a commit that another process has just added.
     is_deleted = _update_ref(root, name, commit, ("-d", BRANCH_PREFIX + name, commit))
@@ -141,7 +141,7 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref` until the branch is not locked. Return False if the branch is not at `before`."""
+    """Run `git update-ref`, or return False if the branch is not at `before`."""
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:
@@ -159,10 +159,9 @@ def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) ->
 
 
 def wait_for_branch_lock(root: Path, name: str, deadline: float | None = None) -> None:
-    """Wait while a git command holds a branch's lock.
+    """Wait for a branch's lock. Raises GitBusyError after the deadline, or if the lock is stale.
 
-    Raises GitBusyError after the deadline (default: in BRANCH_LOCK_TIMEOUT_S), or at once if the lock is
-    stale.
+    The default deadline is BRANCH_LOCK_TIMEOUT_S from now.
     """
     place = location(root)
     lock = place.common / f"{BRANCH_PREFIX}{name}.lock" if place else None
@@ -183,7 +182,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def worktree_of(root: Path, name: str) -> str:
-    """Return the folder in which a branch is checked out, or "". Raises GitError."""
+    """Return the folder in which a branch is checked out, or ""."""
     output = git_or_fail(root, "for-each-ref", "--format=%(worktreepath)", BRANCH_PREFIX + name)
     return output.rstrip("\n")
 
@@ -203,12 +202,12 @@ def _first_line(file: Path) -> str:
 
 
 def remove_new_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch that is still at `commit` and not checked out. Return True if this call deleted it."""
+    """Delete a branch, and return True, if it is at `commit` and not checked out."""
     return not worktree_of(root, name) and delete_branch(root, name, commit)
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return two commits' best common ancestor, or "". Raises GitError."""
+    """Return the best common ancestor of two commits, or ""."""
     if not (one and other):
         return ""
     base = (git(root, "merge-base", one, other) or "").strip()

@@ -1,4 +1,4 @@
-"""Checkout of whole commits in a temporary clone, or of single files in the site."""
+"""Checkout of commits into temporary clones, or of single files."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def temporary_checkout(root: Path, commit: str) -> Iterator[Path]:
-    """Check out a commit in a temporary clone, and yield the site's folder there. Raises StorageError."""
+    """Check out a commit in a temporary clone, and yield the site there. Raises StorageError."""
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
             site = _check_out(root, commit, Path(folder).resolve() / "clone")
@@ -28,7 +28,7 @@ def temporary_checkout(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[str, Path]:
-    """Write files from git to `folder`, with git's checkout filters. Raises StorageError."""
+    """Write files from git to `folder`, with git's filters. Raises StorageError."""
     prefix = prefix_of(root)
     entries = [
         b"%b %b\t%b\0" % (f.mode.encode(), f.id.encode(), os.fsencode(prefix + p)) for p, f in files.items()
@@ -47,16 +47,16 @@ def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace files with their versions in a commit, except submodules. Raises CommitError and OSError."""
+    """Check out files, except submodules. Raises CommitError and OSError."""
     if paths:
         repository = repository_of(root)
         _put(repository, repository.versions(commit, paths))
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, revert: bool) -> bool:
-    """Finish or revert an interrupted checkout, except files edited since. Return True if files changed.
+    """Finish or revert an interrupted checkout, except files edited since.
 
-    Raises CommitError and OSError.
+    Return True if files changed. Raises CommitError and OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -77,7 +77,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None) -> bool:
-    """Return True if the file on disk is identical to `file`, or neither exists. Raises CommitError."""
+    """Return True if the file on disk is `file`, or neither exists. Raises CommitError."""
     full = repository.full(path)
     place = repository.top / full
     if file is None:  # A folder at this path is allowed, because it may contain other new files.
@@ -96,7 +96,7 @@ def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None
 
 
 def blocking_files(repository: Repository, files: Tree) -> set[str]:
-    """Return existing files that prevent the creation of `files`, such as a file `a` for `a/b`."""
+    """Return existing files that block `files`: a file `a` blocks `a/b`."""
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
         place = repository.root / path
@@ -109,7 +109,7 @@ def blocking_files(repository: Repository, files: Tree) -> set[str]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Return the parent folders of a path, outermost first."""
+    """Return a path's parents, outermost first."""
     parts = path.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
 

@@ -1,4 +1,4 @@
-"""Detection of checkouts that run while a branch moves to a new commit."""
+"""Detection of checkouts during a branch's move."""
 
 import time
 from collections.abc import Callable, Collection
@@ -34,7 +34,7 @@ _POLL_INTERVAL_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class BranchMove:
-    """Move of a branch from the commit `before` to `commit`. `paths` are the files that differ."""
+    """Move of a branch from the commit `before`. `paths` are the files that differ."""
 
     name: str
     commit: str
@@ -43,9 +43,9 @@ class BranchMove:
 
 
 class BranchMover:
-    """Mover for a branch that a git command may be checking out at the same moment.
+    """Mover of a branch that a git command may be checking out.
 
-    The constructor records each working tree's index; then call `move`, then `confirm_or_revert`.
+    The constructor records the indexes; then call `move` and `confirm_or_revert`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -54,7 +54,7 @@ class BranchMover:
         self._moved_at = 0.0
 
     def move(self, move: BranchMove, reason: str) -> bool:
-        """Move a branch, unless it is checked out or has moved. Raises GitBusyError and GitError."""
+        """Move a branch that is neither checked out nor moved. Raises GitBusyError and GitError."""
         self._wait()
         if worktree_of(self._root, move.name):
             return False
@@ -63,9 +63,9 @@ class BranchMover:
         return moved
 
     def confirm_or_revert(self, move: BranchMove) -> bool:
-        """Undo the move if a checkout of the old commit ran meanwhile. Return True if none did.
+        """Return True, or undo the move if a checkout of the old commit ran meanwhile.
 
-        A move can't be undone if another commit has followed. Raises GitBusyError and GitError.
+        It can't be undone after another commit. Raises GitBusyError and GitError.
         """
         try:
             self._wait_for_checkouts()
@@ -79,13 +79,12 @@ class BranchMover:
         return False
 
     def _wait_for_checkouts(self) -> None:
-        """Wait until the checkouts that may have read the old commit have updated HEAD."""
         _wait_until(lambda: time.monotonic() - self._moved_at >= CHECKOUT_START_S)
         self._wait()
         _wait_until(lambda: not self._has_new_index(), _MAX_NEW_INDEX_S)
 
     def _wait(self) -> None:
-        """Wait until no git command changes files. Raises GitBusyError after CHECKOUT_TIMEOUT_S."""
+        """Wait for git commands that change files. Raises GitBusyError."""
         _wait_until(lambda: not self._is_locked())
         if self._is_locked():
             raise GitBusyError("A git command is changing files, and has locked the index; try again")
@@ -109,7 +108,6 @@ class BranchMover:
 
 
 def _git_folders(root: Path) -> list[Path]:
-    """Return the working trees' git folders, which contain HEAD and index."""
     place = location(root)
     return [place.common, *place.common.glob("worktrees/*")] if place else []
 

@@ -87,8 +87,6 @@ _NOISE = re.compile(
 
 
 class _CommandStatistics(threading.local):
-    """Statistics on this thread's git commands."""
-
     seconds = 0.0  # how long the thread has waited for them
     last_process_id = 0
 
@@ -113,10 +111,7 @@ def git(
     seconds: float | None = None,
     objects: Path | None = None,
 ) -> str | None:
-    """Run a git command, and return its output as text. Fails like `git_bytes`.
-
-    If `objects` is set, new objects are written to that folder.
-    """
+    """Run a git command like `git_bytes`, and return text. New objects go to `objects`, if set."""
     output, _ = _find(root, arguments, stdin, index, filters, seconds, objects=objects)
     return None if output is None else output.decode(errors="surrogateescape")
 
@@ -130,10 +125,10 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command, and write its output to `into` or return it. `filters` names filters to disable.
+    """Run a git command, without the named `filters`. If set, `into` gets the output.
 
-    Return None if it finds nothing (exit status 1), git is not installed, or no repository is readable.
-    Raises GitTimeoutError and, for other failures, GitError.
+    Return None if it finds nothing (exit status 1), or there is no git or readable repository. Raises
+    GitTimeoutError and GitError.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -146,7 +141,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command, and return its output as text. Raises GitError on any failure."""
+    """Run a git command, and return text. Raises GitError."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -159,7 +154,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command, and return its output. Raises GitError on any failure."""
+    """Run a git command. Raises GitError."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -202,7 +197,6 @@ def _find(
 
 
 def _quote_path(path: str) -> str:
-    """Quote a path for use in a colon-separated list."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -215,7 +209,7 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def trust_command(root: Path) -> str:
-    """Return the command that makes git trust the repository, or "" if this user owns it."""
+    """Return the command that makes git trust the repository, or "" if git already does."""
     command, environment = _harmless_command(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -242,9 +236,9 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Run a command. Return its exit status, output and error output.
+    """Return a command's exit status, output and error output.
 
-    After a timeout, its child processes are killed too. Raises OSError and TimeoutExpired.
+    After a timeout, its children are killed too. Raises OSError and TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.
@@ -267,9 +261,9 @@ def _run(
 def git_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command with the repository's own hooks, filters and signing program.
+    """Run a git command with the repository's hooks, filters and signing program.
 
-    Raises CommitError with the error message from git or a hook.
+    Raises CommitError with the message from git or a hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -293,7 +287,7 @@ def git_as_owner(
 
 
 def object_environment(objects: Path) -> dict[str, str]:
-    """Return the environment that makes git write new objects to a folder in the repository."""
+    """Return the environment for git to write new objects to `objects`."""
     parent = _quote_path(str(objects.parent))
     return {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": parent}
 
@@ -314,7 +308,7 @@ def is_disk_full_error(stderr: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of all git filters, or None if one can't be disabled. Raises GitError."""
+    """Return all git filters, or None if one can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))

@@ -1,4 +1,4 @@
-"""Commits of exactly the given contents, even if the files on disk have changed since."""
+"""Commits of exactly these contents, even if the files have changed since."""
 
 import os
 import re
@@ -58,7 +58,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author that `git commit` would use, or None."""
+    """Return the author for `git commit`, or None."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -69,7 +69,7 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """Input for a new commit. Times are in seconds since 1970, and paths are relative to the site."""
+    """Input for a commit. Times are in seconds since 1970."""
 
     files: Mapping[str, bytes | Path | None]  # new contents: bytes, a file to copy, or None to delete
     message: str
@@ -87,9 +87,9 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
-    """New commit that no branch points to yet. `commit` is "" if there was nothing to commit.
+    """Commit that no branch points to yet. `commit` is "" if nothing has changed.
 
-    `changed_files` is None if they are unknown, for example because git hooks ran.
+    `changed_files` is None if git hooks may have changed more.
     """
 
     commit: str = ""
@@ -101,10 +101,10 @@ class PreparedCommit:
 
 
 def store_changed_files(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the new contents in git. Return the files to change in a commit on top of `head`.
+    """Store the contents in git, and return the files to change in a commit on `head`.
 
-    Omits unchanged files, files that other people have committed since and, except in merges, ignored or
-    nested files. Raises CommitError.
+    Omits unchanged files, files that others have committed since and, except in merges, ignored and nested
+    files. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -134,7 +134,7 @@ def _mode(before: GitFile | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Return True if a file is in another repository inside the site, such as a submodule."""
+    """Return True if a file is in another repository, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
@@ -193,9 +193,9 @@ def quote_path(path: bytes) -> bytes:
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit as `git commit` would, with hooks and signature, but without moving the branch.
+    """Create a commit like `git commit`, with hooks and signature, but on no branch.
 
-    Return "" if nothing has changed. Raises CommitError if a hook rejects the commit.
+    Return "" if nothing has changed. Raises CommitError.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -215,9 +215,9 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Recreate a prepared commit on top of `head`, without hooks. Return "" if `head` has its changes.
+    """Recreate a commit on `head`, without hooks. Return "" if `head` has its changes.
 
-    `by_git` is set if `prepare_by_git` prepared the commit.
+    `by_git` is True after `prepare_by_git`.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -268,7 +268,7 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Return True if Bifolio created the commit, and it changes one of the files. Raises GitError."""
+    """Return True if this is Bifolio's commit and changes a file. Raises GitError."""
     form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

@@ -1,4 +1,4 @@
-"""Queue of the writes to commit, in .bifolio/commits/."""
+"""Queue of uncommitted writes."""
 
 import json
 import os
@@ -27,7 +27,7 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """A write to commit. NewCommit explains `base`, `joins`, `ready` and `exact`."""
+    """A write to commit. See NewCommit for `base`, `joins`, `ready` and `exact`."""
 
     name: str
     author: str
@@ -47,15 +47,12 @@ class PendingWrite:
 
     @property
     def alone(self) -> bool:
-        """True if this write gets a commit of its own, at once."""
+        """True if this write gets its own commit."""
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """Queue of one site's uncommitted writes, in the folder .bifolio/.
-
-    A write is staged before its files change, and queued afterwards.
-    """
+    """Queue of a site's uncommitted writes: staged before their files change, then queued."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
@@ -66,7 +63,7 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before its files change. Return its name in the queue. Raises StorageError."""
+        """Stage a write, and return its name. Raises StorageError."""
         try:
             return self._stage(fields, files)
         except OSError as error:
@@ -89,9 +86,7 @@ class CommitQueue:
 
     @contextmanager
     def applying(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
-        """Apply a staged write, with the files `beside` checked out first. If the block fails, drop the
-        write.
-        """
+        """Apply a staged write, or drop it if the block fails. `beside` is checked out first."""
         beside = fields.get("beside", ())
         try:
             check_out(root, fields["ready"], beside)
@@ -113,10 +108,7 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def recover(self, root: Path) -> bool:
-        """Queue or drop the staged writes of killed processes. Return True if files changed.
-
-        Interrupted checkouts are finished or reverted.
-        """
+        """Queue or drop the staged writes of killed processes. Return True if files changed."""
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
         # that staged these writes were killed.
@@ -141,10 +133,7 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, timeout_s: float) -> Iterator[bool]:
-        """Become the only thread that commits. Yields False if another one still does after `timeout_s`.
-
-        The committing thread can enter the context again.
-        """
+        """Become the only committing thread. Yields False after `timeout_s`. Reentrant."""
         if self._committer == threading.get_ident():
             yield True
             return
@@ -187,13 +176,13 @@ class CommitQueue:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write from the queue, and store its commit id ("" if there is none)."""
+        """Remove a write, and store its commit id, or "" if it has none."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def move_to_unsaved(self, write: PendingWrite, path: str) -> Path:
-        """Save a write's content for `path` in .bifolio/unsaved/. Raises OSError."""
+        """Save a write's content in .bifolio/unsaved/. Raises OSError."""
         content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
         assert content is not None
         copy.unlink(missing_ok=True)  # A killed process may have left this file.
@@ -204,7 +193,7 @@ class CommitQueue:
         return move_to_unsaved(self.folder.parent, copy, path)
 
     def take_commit_id(self, name: str) -> str:
-        """Remove and return the stored commit id of a finished write, or ""."""
+        """Remove and return a finished write's commit id, or ""."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -214,7 +203,6 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete records that no write needs, and commit ids that are older than RESULT_TTL_S."""
         self.own_commits.sweep(lambda: (*self._names(_STAGED_SUFFIX), *self._names(_QUEUED_SUFFIX)))
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)

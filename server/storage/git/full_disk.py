@@ -1,4 +1,4 @@
-"""Git commands that write objects, and clean up if the disk is full."""
+"""Git commands that write objects, even to a full disk."""
 
 import errno
 import os
@@ -40,9 +40,9 @@ def storage_errors() -> Iterator[None]:
 
 
 def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
-    """Run a git command that writes objects, without leaving files behind if it fails.
+    """Run a git command that writes objects, but none if it fails.
 
-    Returns None like `git`. Raises GitError, or StorageError if the disk is full.
+    Returns None like `git`. Raises GitError, or StorageError for a full disk.
     """
     place = location(root)
     if place is None:
@@ -59,7 +59,7 @@ def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
 def write_objects_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that writes objects, with the owner's hooks and filters. Raises CommitError."""
+    """Run a git command that writes objects, with hooks and filters. Raises CommitError."""
     try:
         place = location(root)
         if place is None or disk_usage(place.common).free > MIN_FREE_BYTES:
@@ -73,10 +73,7 @@ def write_objects_as_owner(
 
 @contextmanager
 def object_folder(common: Path) -> Iterator[Path]:
-    """Yield a new folder for objects, and move them to the repository folder `common` at the end.
-
-    After an error, the new folder is deleted.
-    """
+    """Yield a new folder for objects, which then move to the repository `common`."""
     objects = common / "objects"
     with TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name:
         yield Path(name)
@@ -84,7 +81,7 @@ def object_folder(common: Path) -> Iterator[Path]:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Move loose objects and packs. A pack's index is last, because git reads the pack once it exists."""
+    """Move objects and packs, a pack's index last, because git reads the pack once it exists."""
     for folder in source.iterdir():
         if not (target / folder.name).exists():
             with suppress(OSError):  # Another command has created the folder.

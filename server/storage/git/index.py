@@ -1,4 +1,4 @@
-"""Changes to git's index under the index lock, which blocks other git commands."""
+"""Changes to git's index under its lock. The functions raise CommitError."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """A locked index and its replacement. `before` is the mark of the old index."""
+    """A locked index. `before` is the old index's mark."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -38,10 +38,7 @@ class LockedIndex:
         environment: Mapping[str, str],
         other_refs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the current branch from `head`, and other refs, then replace the index.
-
-        Raises CommitError if the branch has moved.
-        """
+        """Move the branch from `head`, and other refs. Raises CommitError if it has moved."""
         lines = [f"update HEAD {commit} {head or self.repository.null_id}"]
         lines += [f"update {name} {to}" for name, to in other_refs.items()]
         stdin = "".join(f"{line}\n" for line in lines).encode()
@@ -58,7 +55,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Lock git's index, and prepare a new one with the files in `changed`. Raises CommitError."""
+    """Lock git's index, and prepare a new one with `changed`."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     try:
         for _ in range(MAX_ATTEMPTS):
@@ -82,7 +79,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait until the index is not locked. Raises CommitError after the deadline, or if the lock is stale."""
+    """Wait for the lock until the deadline, or until it is stale."""
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_stale_lock(lock):
             raise CommitError(LOCKED_MESSAGE)
@@ -90,15 +87,12 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_hold_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process may hold the index lock, or was killed while holding it."""
+    """Return True if Bifolio may hold the index lock, even in a killed process."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the git locks of a killed Bifolio process.
-
-    Raises CommitError if git may still be moving a branch.
-    """
+    """Remove a killed Bifolio process's locks, unless git may be moving a branch."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
         _remove_ref_locks(repository, lock)
@@ -127,19 +121,18 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process, perhaps killed since, created the index lock."""
+    """Return True if Bifolio created the index lock, even in a killed process."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait for up to `seconds` while a program other than Bifolio holds the index lock."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
 def index_entries_written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
-    """Return the index entries of files that are as git wrote them. Raises CommitError."""
+    """Return the index entries of files that are still as git wrote them."""
     if not paths:
         return {}
     # The index contains the times and inode of each file. A write by any other program changes at least one
@@ -158,7 +151,7 @@ def index_entries_written_by_git(repository: Repository, paths: list[str]) -> di
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index. Return the original's mark, or None if there is no index. Raises CommitError."""
+    """Copy git's index. Return its mark, or None if there is none."""
     try:
         copy.unlink(missing_ok=True)  # Delete the old copy first, because it may be a hard link to the index.
         before = file_mark_of(repository.index)
@@ -170,7 +163,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update the entries of `changed` in an index file. None removes an entry."""
+    """Update entries in an index file. None removes an entry."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.null_id)

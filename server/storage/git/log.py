@@ -1,4 +1,4 @@
-"""Commit log with each commit's changed files, cached on disk."""
+"""Commit log with changed files, cached on disk."""
 
 import json
 import math
@@ -25,7 +25,7 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Change to one file. In a merge commit, the file differs from all parents."""
+    """Change to a file. In a merge commit, it differs from all parents."""
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -35,7 +35,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. If it has none, author and message are empty."""
+    """A commit. If it changes nothing in the site, author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -48,7 +48,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits and their ancestors, in a file in `folder` or, if it is None, in memory."""
+    """Cache of commits in a file in `folder`, or in memory if that is None."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -57,7 +57,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors, or raise GitError and add nothing."""
+        """Add a commit and its ancestors, or raise GitError."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -78,7 +78,7 @@ class CommitLog:
     def history_of(self, commit: str, excluded: Iterable[str] = ()) -> Iterator[Commit]:
         """Yield a commit and its ancestors, newest first and children before parents.
 
-        Omits the `excluded` commits, and commits that are reachable only through them.
+        Omits the history of the `excluded` commits.
         """
         waiting = self._children(commit, stop := frozenset(excluded))
         ready: list[tuple[int, int, str]] = []
@@ -131,10 +131,7 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load the commits that were added to the cache file since the last read.
-
-        A file that is damaged, or made for another shallow history, is emptied.
-        """
+        """Load the commits that other processes have added to the file, or empty a damaged file."""
         size = os.fstat(descriptor).st_size
         if size < self._position:
             self._position = 0
@@ -166,14 +163,12 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None) -> list[Commit]:
-    """Return the newest `limit` commits of the revisions (`COMMIT`, or `^COMMIT` to exclude). Raises
-    GitError.
-    """
+    """Return the newest `limit` commits that revisions such as `main` and `^main` select. Raises GitError."""
     return _read(root, revisions, "-c", *([] if limit is None else [f"-n{limit}"]))
 
 
 def read_merges(root: Path, ids: Collection[str]) -> list[Commit]:
-    """Return merge commits, with the files that differ from the first parent. Raises GitError."""
+    """Return merge commits with their changes to the first parent. Raises GitError."""
     return _read(root, ids, "--no-walk=unsorted", "--first-parent", "-m") if ids else []
 
 
@@ -216,7 +211,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _restrict_to_folder(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the change as seen inside the folder `prefix`: a file moved into it counts as added."""
+    """Yield the change within the folder `prefix`. A file moved into it is added."""
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
     if is_inside and (was_inside or not change.before):

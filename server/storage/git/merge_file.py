@@ -1,4 +1,4 @@
-"""Three-way merge of single files with `git merge-file`."""
+"""Three-way merge with `git merge-file`."""
 
 import os
 import re
@@ -28,9 +28,8 @@ class ConflictRegion:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """A merged text in four variants, which differ only in the places with conflicts.
-
-    There, three variants contain one version's lines, and `common` contains none.
+    """Merged text in four variants, which differ in conflicts: three contain one version's lines there,
+    `common` none.
     """
 
     ours: str
@@ -40,7 +39,7 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of `base` line by line. Return None if git can't be run."""
+    """Merge two versions of `base` by line. Return None if git can't."""
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
     end = "\n" if merge_flag(*(text.endswith("\n") for text in texts)) else ""
@@ -98,9 +97,9 @@ def _parts(output: str, size: int) -> Iterator[str | ConflictRegion]:
 
 
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
-    """Merge a file as git would, into `ours`. Return True if there were no conflicts.
+    """Merge into `ours` as git would. Return True if there were no conflicts.
 
-    If git can't merge it, `ours` is unchanged. `size` and `labels` are for conflict markers.
+    `ours` stays unchanged if git can't merge. `size` and `labels` are for conflict markers.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]

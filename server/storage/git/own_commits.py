@@ -1,4 +1,4 @@
-"""Records of Bifolio's own commits, kept while queued writes to the same files may need them."""
+"""Records of Bifolio's commits, kept while queued writes to the same files need them."""
 
 import json
 from collections import defaultdict
@@ -14,7 +14,7 @@ DELETED = ""  # used instead of a blob id if the commit deletes the file
 
 @dataclass(frozen=True, slots=True)
 class OwnVersion:
-    """A version of a file that Bifolio has written, and its commit."""
+    """Version of a file that Bifolio has written."""
 
     write: str  # name of the write in the commit queue
     blob: str  # The version's id in git, or DELETED. Hooks may have changed the version before the commit.
@@ -22,19 +22,14 @@ class OwnVersion:
 
 
 class OwnCommits:
-    """Store of records in `folder`, one for each commit.
-
-    A record's file name contains the last queued write that needs it.
-    """
+    """Store of records in `folder`. A record's name contains the last write that needs it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
     def record(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
-        """Store one commit's versions, by path, until the write `last_reader` is committed. Raises
-        OSError.
-        """
+        """Store a commit's versions, by path, until `last_reader` is committed. Raises OSError."""
         last = max(versions.values(), key=lambda version: version.write)
         path = self._folder / "-".join((_PREFIX, last_reader, last.write, last.commit or _UNCHANGED))
         path.unlink(missing_ok=True)  # An earlier attempt may have left this file.
@@ -49,7 +44,6 @@ class OwnCommits:
         return found
 
     def sweep(self, waiting: Callable[[], Iterable[str]]) -> None:
-        """Delete the records that no write in `waiting` needs."""
         # Read the records first. The writes that need them were queued earlier, so `waiting` includes them.
         names = self._names()
         first = min(waiting(), default="") if names else ""

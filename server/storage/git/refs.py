@@ -1,4 +1,4 @@
-"""Resolution of ids, tags, branches and times to commit ids."""
+"""Resolution of names and times to commits."""
 
 import os
 import re
@@ -26,7 +26,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """Return the id of the checked-out commit, or "" before the first one. Raises GitError."""
+    """Return the checked-out commit, or "" before the first one. Raises GitError."""
     name = _read_head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _read_ref_file(root, name):
         return commit
@@ -40,7 +40,7 @@ def checked_out_branch(root: Path) -> str:
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit id of a ref such as `refs/heads/main`, or ""."""
+    """Return the commit of a ref such as `refs/heads/main`, or ""."""
     if commit := _read_ref_file(root, name):
         return commit
     if not _may_exist(root, name):
@@ -72,7 +72,7 @@ def _read_ref_file(root: Path, name: str) -> str:
 
 
 def _may_exist(root: Path, name: str) -> bool:
-    """Return False if a ref certainly does not exist. Unlike git, this starts no process."""
+    """Return False if a ref certainly does not exist, without starting git."""
     place = location(root)
     if place is None:
         return False
@@ -89,9 +89,9 @@ def _may_exist(root: Path, name: str) -> bool:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit with a name, or "".
+    """Return the commit with a name, or "".
 
-    The name can be an id, tag, local branch, remote branch or other git name; the first match counts.
+    First come ids, then tags, local branches, remote branches and other git names.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -142,14 +142,14 @@ def _peel(root: Path, name: str) -> str:
 
 
 def branch_commit(root: Path, name: str) -> str:
-    """Return the id of a local branch's last commit, or ""."""
+    """Return a local branch's commit, or ""."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         return ""
     return ref_commit(root, BRANCH_PREFIX + name)
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Return True if `commit` is `later` or an ancestor of it. Raises GitError."""
+    """Return True for an ancestor or the same commit. Raises GitError."""
     try:
         return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
     except LookupError:
@@ -171,13 +171,13 @@ def _is_ancestor(root: Path, commit: str, later: str) -> bool:
 
 
 def are_commits(root: Path, *ids: str) -> bool:
-    """Return True if all ids are commits in this repository. Raises GitError."""
+    """Return True if all ids are commits. Raises GitError."""
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
 def commits_outside_history(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the `commits` that are not in the history of `later`, or don't exist. Raises GitError."""
+    """Return the commits that don't exist or are not in the history of `later`. Raises GitError."""
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
@@ -189,7 +189,7 @@ def commits_outside_history(root: Path, commits: Collection[str], later: str) ->
 
 
 def parse_time(text: str, *, end: bool = True) -> float | None:
-    """Convert a date or time to seconds since 1970, or return None if it is invalid.
+    """Convert a date or time to seconds since 1970, or return None.
 
     A date means the end of that day in UTC or, if `end` is False, its start.
     """
@@ -209,13 +209,13 @@ def parse_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the newest commit up to `time` among `head` and its first parents, or ""."""
+    """Return the newest first parent of `head` that is not later than `time`, or ""."""
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
 def refs_cache_key(folder: Path, name: str) -> object:
-    """Return a cache key that changes whenever `name` might resolve to another commit."""
+    """Return a key that changes whenever `name` might resolve to another commit."""
     common, base = folder / "commondir", re.split(r"[~^]", name, maxsplit=1)[0]
     try:
         shared = folder / common.read_text().strip() if common.exists() else folder
@@ -241,7 +241,6 @@ def _symbolic_target(place: Path) -> str:
 
 
 def date_and_subject(root: Path, commit: str) -> tuple[str, str]:
-    """Return a commit's date and the first line of its message."""
     output = git(root, "log", "-1", "--no-show-signature", "--format=%cI%x00%s", "--end-of-options", commit)
     date, _, subject = (output or "").strip().partition("\0")
     return date, subject

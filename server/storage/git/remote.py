@@ -1,4 +1,4 @@
-"""Fetching from git remotes and pushing to them, without prompts and with timeouts."""
+"""Fetching and pushing, without prompts and with timeouts."""
 
 import os
 import re
@@ -82,7 +82,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _CommandResult:
-    """Result of a git command, with truncated output. `status` is None after a timeout."""
+    """Result of git with truncated output. `status` is None after a timeout."""
 
     status: int | None
     stdout: str
@@ -90,7 +90,7 @@ class _CommandResult:
 
 
 def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch. Return its last commit, or "" if the remote has no such branch.
+    """Fetch a branch. Return its commit, or "" if there is no such branch.
 
     Raises RemoteTimeoutError and RemoteAccessError.
     """
@@ -112,7 +112,7 @@ def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT
 
 
 def fetch_all(root: Path, remote: str, timeout_s: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches, and all tags into refs/bifolio/tags/.
+    """Fetch all branches, and tags into refs/bifolio/tags/.
 
     Raises RemoteTimeoutError and RemoteAccessError.
     """
@@ -136,11 +136,11 @@ def push(
     *,
     is_descendant: bool = False,
 ) -> None:
-    """Push a commit if the remote branch is still at `expected`. If `expected` is "", create the branch.
+    """Push a commit if the remote branch is still at `expected` ("": create the branch).
 
-    Raises RemoteMovedError if the branch has moved or would lose commits, RemoteRefusedError if the remote or
-    a hook rejects the commit, RemoteAccessError or RemoteTimeoutError if nothing was pushed, and
-    UnconfirmedPushError if that is unknown.
+    Raises RemoteMovedError if it has moved or would lose commits, RemoteRefusedError if the remote or a hook
+    rejects the commit, RemoteAccessError or RemoteTimeoutError if nothing was pushed, else
+    UnconfirmedPushError.
     """
     if expected and not is_descendant and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -171,12 +171,12 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the last fetched commit of a remote branch, or ""."""
+    """Return a remote branch's last fetched commit, or ""."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
 def printable(text: str) -> str:
-    """Return a remote's output as one short, printable line without credentials."""
+    """Return a remote's output as one printable line without credentials."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 
@@ -261,7 +261,7 @@ def _wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> int:
 
 
 class _Reader:
-    """Thread that reads all of a command's output, but keeps only the first _MAX_OUTPUT_BYTES."""
+    """Thread that reads all output, but keeps only _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -304,7 +304,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _git_settings_cache_key(root: Path) -> object:
-    """Return a cache key that changes with the git settings, and every SSH_COMMAND_TTL_S."""
+    """Return a key that changes with git's settings, and every SSH_COMMAND_TTL_S."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

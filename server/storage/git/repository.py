@@ -31,7 +31,7 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of the repository that contains a site."""
+    """Location of a site's repository."""
 
     folder: Path  # contains HEAD and the index
     common: Path  # contains the branches; differs from `folder` only in a `git worktree`
@@ -39,7 +39,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of a site's repository, or None if none is readable. Raises GitError."""
+    """Return the repository's location, or None if none is readable. Raises GitError."""
     git_folder_id = git_folder_id_of(root)
     try:
         return _location(root, git_folder_id) if git_folder_id else None
@@ -58,7 +58,7 @@ def _location(root: Path, git_folder_id: object) -> Location:
 
 
 def git_folder_id_of(root: Path) -> object:
-    """Return an identifier of the nearest `.git` at or above the site, or None."""
+    """Return an id of the nearest `.git` at or above the site, or None."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -74,7 +74,7 @@ def git_folder(root: Path) -> Path | None:
 
 
 def prefix_of(root: Path) -> str:
-    """Return the site's path in its repository with a trailing "/", or "" for the top folder."""
+    """Return the site's path in its repository with a trailing "/", or ""."""
     place = location(root)
     return place.prefix if place else ""
 
@@ -88,7 +88,7 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_by_git(root: Path) -> str:
-    """Ask git for the checked-out commit. Raises GitError if HEAD or its branch is damaged."""
+    """Ask git for the checked-out commit. Raises GitError if HEAD is damaged."""
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
     # If the commit is missing or damaged, git only reports that there is no commit.
@@ -103,7 +103,7 @@ def head_by_git(root: Path) -> str:
 
 
 def head_cache_key(folder: Path) -> object:
-    """Return a cache key that changes with each commit or checkout, or None if only git can tell."""
+    """Return a key that changes with each commit or checkout, or None if only git can tell."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -135,7 +135,7 @@ def is_git_busy(lock: FileMark | None) -> bool:
 
 
 def is_stale_lock(lock: FileMark) -> bool:
-    """Return True if a lock file is so old that its creator was probably killed."""
+    """Return True if a lock is so old that its creator was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
@@ -152,7 +152,7 @@ Tree = Mapping[str, GitFile | None]  # by path relative to the site; None for a 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site's git repository. `prefix` is the site's path in it, and `null_id` is all zeros."""
+    """A site's git repository. `prefix` is the site's path in it; `null_id` is all zeros."""
 
     root: Path
     folder: Path
@@ -165,7 +165,7 @@ class Repository:
         return self.folder / "index"
 
     def head(self) -> str:
-        """Return the id of the checked-out commit, or "" before the first one. Raises GitError."""
+        """Return the checked-out commit, or "" before the first one. Raises GitError."""
         commit = head_by_git(self.root)
         if not commit:  # This raises GitError if the repository was removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")
@@ -173,7 +173,7 @@ class Repository:
 
     @property
     def runs_programs(self) -> bool:
-        """True if creating a commit must run hooks or a signing program."""
+        """True if a commit must run hooks or a signing program."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
@@ -207,7 +207,6 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return each file's version in a commit, or None if it is missing."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}

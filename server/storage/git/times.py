@@ -1,4 +1,4 @@
-"""Times of the first and last commit of each file, cached on disk."""
+"""Times of each file's first and last commit."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,9 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """Times of each file's first and last commit, in seconds since 1970.
+    """Times of each file's first and last commit until `commit`, in seconds since 1970.
 
-    `times` is the history up to `commit`. `changed` are the files that differ from it.
+    `changed` are the files that differ from it.
     """
 
     commit: str = ""
@@ -32,12 +32,12 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, mtime: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt). `mtime` is used if the times are unknown."""
+        """Return (createdAt, updatedAt), from `mtime` if the times are unknown."""
         first, last = self.times.get(path, (mtime, mtime))
         return _timestamps(first, mtime if path in self.changed else last)
 
     def last_change(self, path: str, mtime: float) -> float:
-        """Return the time of a file's last commit or, if it has uncommitted changes, `mtime`."""
+        """Return the last commit's time or, for a changed file, `mtime`."""
         times = self.times.get(path)
         return mtime if times is None or path in self.changed else times[1]
 
@@ -49,7 +49,7 @@ def _timestamps(first: float, last: float) -> tuple[str, str]:
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return all files' times up to HEAD. Reads only commits after `before` or the cache. Raises GitError."""
+    """Return all times up to HEAD, from those in `before` or the cache. Raises GitError."""
     commit = head_commit(root)
     if not commit:
         return CommitTimes()
@@ -88,7 +88,7 @@ def log_unknown_changes(root: Path, error: GitError) -> None:
 def with_commit_times(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return a copy of `times` with newer commits, sorted from newest to oldest, added."""
+    """Return `times` with newer commits, which are sorted from newest to oldest."""
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

@@ -1,4 +1,4 @@
-"""Log of git problems and how to fix them. Each cause is logged once, until git works again."""
+"""Log of git problems. Each cause is logged once, until git works again."""
 
 import logging
 import mmap
@@ -51,7 +51,7 @@ _BITS = 64
 
 
 class AffectedTask(IntEnum):
-    """Task of the server that a git problem prevents or delays."""
+    """Task that a git problem prevents or delays."""
 
     COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
@@ -66,14 +66,14 @@ _NOTES = (AffectedTask.DETACHED, AffectedTask.SUBMODULES)  # git works in spite 
 
 
 class TroubleLog:
-    """Log of a site's git problems, shared by all forked processes."""
+    """Log of a site's git problems, shared by forked processes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(AffectedTask))
 
     def report(self, task: AffectedTask, reason: str, consequence: str = "") -> None:
-        """Log a problem and how to fix it, unless its cause was already logged."""
+        """Log a problem and how to fix it, unless the cause is already logged."""
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in AffectedTask)
         self._set(task, self._mask(task) | 1 << kind)
@@ -86,7 +86,7 @@ class TroubleLog:
         return self._mask(task) != 0
 
     def resolve(self, *tasks: AffectedTask) -> None:
-        """End the problems of these tasks. If none remain, log that git works again."""
+        """End these problems, and log when none remain."""
         ended = [one for one in tasks if self._mask(one)]
         for one in ended:
             self._set(one, 0)
@@ -105,7 +105,7 @@ class TroubleLog:
 # Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return a site's log of git problems. Must be called before workers are forked."""
+    """Return a site's log. Must be called before workers are forked."""
     return TroubleLog(root)
 
 

@@ -1,4 +1,4 @@
-"""Searches for uncommitted changes to files."""
+"""Uncommitted changes to files."""
 
 import os
 import shutil
@@ -32,9 +32,9 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return those of `paths` (default: all tracked files) that differ from the last commit.
+    """Return the `paths` (default: all tracked files) that differ from the last commit. Raises GitError.
 
-    Runs no git filters. Empty without a commit or index, or if a filter can't be turned off. Raises GitError.
+    Runs no filters. Empty without a commit or index, or if a filter can't be disabled.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -57,7 +57,7 @@ def changed_paths(
 
 
 def paths_not_in_commit(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return the `paths` whose content on disk differs from the last commit. Raises GitError."""
+    """Return the `paths` that differ on disk from the last commit. Raises GitError."""
     if not paths or git_folder(root) is None or not head_commit(root):
         return frozenset(paths)
     folders = sorted({f"{path.rpartition('/')[0]}/" for path in paths if "/" in path})
@@ -106,9 +106,9 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the changes below `paths` since the last commit, sorted by path.
+    """Return changes below `paths`, sorted, with untracked but not ignored files.
 
-    Includes untracked files, but not ignored ones. Raises CommitError and GitError.
+    Raises CommitError and GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -145,10 +145,7 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return the `paths` that differ from the last commit, on disk or in git's index.
-
-    Runs the repository's filters. Raises CommitError.
-    """
+    """Return the `paths` that differ on disk or in the index. Runs filters. Raises CommitError."""
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
     changed = {line[3:].removeprefix(prefix) for line in output.split("\0") if line}
@@ -158,10 +155,7 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return edited files that `git status` omits (`--assume-unchanged`, `--skip-worktree`).
-
-    Raises CommitError.
-    """
+    """Return edits that `--assume-unchanged` or `--skip-worktree` hides. Raises CommitError."""
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
     edited = set()
@@ -178,7 +172,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_files_in_the_way(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return newly staged files that prevent the creation of `paths`, such as `a` for `a/b`."""
+    """Return staged files that block `paths`: a file `a` blocks `a/b`."""
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))

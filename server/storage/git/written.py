@@ -1,4 +1,4 @@
-"""Rules for whether to commit a write after other people have committed to the same file."""
+"""Rules for committing a write after others have committed to the same file."""
 
 import filecmp
 import os
@@ -23,10 +23,10 @@ MAX_COMPARED_COMMITS = 50
 
 @dataclass(frozen=True, slots=True)
 class KnownVersions:
-    """The versions of a file that Bifolio knows from before and after a write.
+    """Versions of a file that Bifolio knows from before and after a write.
 
-    `digests` are those before the write, `later` those that Bifolio wrote after it, and `own` those whose
-    writes have left the queue since. `write` is the write's name in the queue.
+    `digests` came before the write, and `later` after it. `own` are versions whose writes have left the queue
+    since.
     """
 
     commit: str
@@ -47,9 +47,9 @@ class OthersCommits(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: KnownVersions, head: str
 ) -> OthersCommits:
-    """Return what other people have committed to a file since Bifolio wrote `content` to it.
+    """Return what others have committed since Bifolio wrote `content`.
 
-    `basis` contains the versions that are not theirs. Raises CommitError and GitError.
+    The versions in `basis` are not theirs. Raises CommitError and GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
@@ -109,7 +109,7 @@ def is_replaced_version_on_disk(file: Path, basis: KnownVersions) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store content in git, with the git filters for `path` applied. Return the blob's id."""
+    """Store content in git, with the filters for `path`, and return its id."""
     if isinstance(content, Path):
         # The file has a different name, so `--path` selects the filters.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
@@ -122,9 +122,7 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Return True if a file equals `content` (a Path is compared by content), or is missing if that is
-    None.
-    """
+    """Return True if `file` has this content. A Path stands for its content, and None for no file."""
     try:
         if content is None:
             return not os.path.lexists(file)

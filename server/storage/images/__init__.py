@@ -1,1 +1,1 @@
-"""Images: reads their dimensions, and transforms them in separate processes."""
+"""Images: dimensions, and transformations in separate processes."""

@@ -1,4 +1,4 @@
-"""Cache of image dimensions, hashes and resized variants (formats)."""
+"""Cache of image dimensions, hashes and variants."""
 
 import os
 import posixpath
@@ -48,7 +48,7 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image's dimensions (None if it is not an image), and the key of its resized variants."""
+    """An image's dimensions (None if it is not an image), and the key of its variants."""
 
     size: ImageSize | None
     key: str  # "" if the image needs no variants or can't be resized
@@ -61,7 +61,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of facts about a site's images. Paths are relative to content/uploads/."""
+    """Cache of facts about images. Paths are relative to content/uploads/."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
@@ -76,7 +76,7 @@ class ImageCache:
         self._load()
 
     def measure_in_advance(self, source: Path, extension: str) -> None:
-        """Measure and hash an image before the write lock is held to move it to content/uploads/."""
+        """Measure and hash an image before the write lock is held."""
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
@@ -94,20 +94,20 @@ class ImageCache:
     def describe_image(
         self, upload_path: str
     ) -> tuple[ImageSize | None, dict[str, Any] | None, Placeholder | None]:
-        """Return an image's dimensions, its variants as in the API, and its placeholder, or None for each."""
+        """Return the dimensions, the variants as in the API, and the placeholder."""
         image_size, key = self._cached(upload_path)
         if not key:
             return image_size, None, None
         return image_size, *cached_variants_and_placeholder(self.folder, key, to_nfc(upload_path))
 
     def picture(self, upload_path: str, signature_: Signature) -> Picture | None:
-        """Return what is cached for an image, or None if its signature has changed."""
+        """Return the cached data, or None if the signature has changed."""
         self._cached(upload_path)
         cached = self._known.get(upload_path)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def needs_variants(self, document: Document, *, placeholders: bool = False) -> bool:
-        """Return True if an image's variants must be created or added to its `document`.
+        """Return True if variants must be created or added to the document.
 
         `placeholders` also checks the placeholder and main color.
         """
@@ -123,7 +123,7 @@ class ImageCache:
         )
 
     def make_variants_of(self, upload_path: str) -> bool:
-        """Create the resized variants of an image. Return False if this fails."""
+        """Create an image's variants. Return False if this fails."""
         _, key = self._cached(upload_path)
         try:
             done = self.make_variants_from_file(
@@ -137,9 +137,9 @@ class ImageCache:
         return done
 
     def make_variants_from_file(self, key: str, extension: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants of an image. `key` is its hash. Return False if this may succeed later.
+        """Create an image's variants. `key` is its hash. Return False if this may succeed later.
 
-        Raises UnresizableError if the image can never be resized.
+        Raises UnresizableError if it never can.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -155,7 +155,7 @@ class ImageCache:
         return True
 
     def change_counter(self) -> int:
-        """Return a number that changes when resized variants are created or deleted."""
+        """Number that changes with the variants."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
@@ -165,7 +165,7 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def find_variant_file(self, upload_path: str, images: Mapping[str, Document]) -> Path | None:
-        """Return the file of a variant such as `small_a.png`, or None."""
+        """Return a variant such as `small_a.png`, or None."""
         format_ = split_variant_path(upload_path)
         if format_ is None or format_[1] not in images:
             return None
@@ -173,10 +173,10 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, upload_path: str) -> Path | None:
-        """Return the file of a variant, or None if it is missing or damaged.
+        """Return a variant's file, or None if it is missing or damaged.
 
-        A damaged file makes all variants of the image with the hash `key` be created again. `name` is a
-        format such as `small`.
+        All variants of a damaged one are created again. `key` is the image's hash, and `name` a format such
+        as `small`.
         """
         file = variant_file(self.folder, key, name, upload_path)
         try:
@@ -198,7 +198,7 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete the variants of images not in `files`. Return the number of these images."""
+        """Delete variants of images not in `files`, and return how many images that affects."""
         return sweep_variants(self.folder, lambda: {self._last_key(_upload_path(file)) for file in files})
 
     def _last_key(self, upload_path: str) -> str:
@@ -283,7 +283,7 @@ def _upload_path(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
-    """Return an image's dimensions, or None if it is not a readable image."""
+    """Return the dimensions, or None if it is not a readable image."""
     if extension.lower() not in PICTURE_EXTENSIONS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY

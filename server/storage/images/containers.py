@@ -1,4 +1,4 @@
-"""Dimensions of WebP and AVIF files, read without Pillow, which would allocate memory for all frames."""
+"""Dimensions of WebP and AVIF files. Pillow would allocate memory for all frames."""
 
 from collections.abc import Iterator, Mapping
 from os import SEEK_CUR, SEEK_END
@@ -17,12 +17,12 @@ def is_webp(head: bytes) -> bool:
 
 
 def is_iso_bmff(head: bytes) -> bool:
-    """Return True if a file has the ISO base media format (a sequence of boxes), as AVIF has."""
+    """Return True for the ISO base media format, a sequence of boxes, as in AVIF."""
     return head[4:8] == b"ftyp"
 
 
 def webp_header(file: IO[bytes]) -> tuple[tuple[int, int], Mapping[str, bytes]]:
-    """Return a WebP image's size before rotation, and its metadata. Raises ValueError."""
+    """Return the size before rotation, and the metadata. Raises ValueError."""
     head, metadata = file.read(12), dict[str, bytes]()
     end = file.seek(0, SEEK_END)
     if not is_webp(head) or _little(head[4:8]) + 8 > end:
@@ -64,7 +64,7 @@ def _chunk(file: IO[bytes]) -> tuple[bytes, int]:
 
 
 def avif_size(file: IO[bytes]) -> tuple[int, int]:
-    """Return an AVIF image's size after rotation. Raises ValueError."""
+    """Return the size after rotation. Raises ValueError."""
     sides = None
     for kind, length in _boxes_of_file(file):
         if kind == b"ftyp":
@@ -81,7 +81,7 @@ def avif_size(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _boxes_of_file(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield each box's type and content length, with the file's position at its content."""
+    """Yield each box's type and content length, at its content."""
     while len(head := file.read(8)) == 8:
         length, start = _big(head[:4]), file.tell()
         if length == 1:
@@ -127,7 +127,7 @@ def _primary_size(meta: bytes) -> tuple[int, int] | None:
 
 
 def _indexes(data: bytes, item: int) -> Iterator[int]:
-    """Yield the indexes of an item's properties in an `ipma` box's content."""
+    """Yield the indexes of an item's properties in an `ipma` box."""
     id_bytes, index_bytes = (4 if data[0] else 2), (2 if data[3] & 1 else 1)
     at = 8
     while at + id_bytes < len(data):

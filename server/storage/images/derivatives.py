@@ -1,7 +1,4 @@
-"""Size-limited cache of transformed images in .bifolio/images/.
-
-File names contain the key of the transformation and the digest of the content, which reveals damage.
-"""
+"""Size-limited cache of transformed images. A digest in each name reveals damage."""
 
 import hashlib
 import os
@@ -46,7 +43,7 @@ Open = Callable[[], IO[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Derivative:
-    """An open file with a transformed image, which the caller must close."""
+    """Open transformed image, which the caller must close."""
 
     file: BufferedReader
     digest: str
@@ -58,24 +55,23 @@ class Derivative:
 
 
 class BucketCopy(Protocol):
-    """A transformed image in the bucket, where any machine may have stored it."""
+    """Transformed image in the bucket, stored by any machine."""
 
     def fetch(self, into: IO[bytes]) -> str:
-        """Download the image to `into`. Return its format, or "" if that fails."""
+        """Download the image, and return its format, or "" if that fails."""
 
     def record_use(self, file: Path) -> None:
-        """Mark the image as used. If the bucket lacks it, upload `file` in the background."""
+        """Mark the image as used, in the background. If it is missing, upload `file`."""
 
     def upload_if_missing(self, file: Path) -> str:
-        """Upload `file` if needed. Return the URL to redirect to, or "" if the server must send the file."""
+        """Upload `file` if needed. Return the URL to redirect to, or "" if the server must send it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DerivativeRequest:
-    """Request for a transformed image. `open_image` opens the original, and `max_bytes` limits the cache.
+    """Request for a transformed image. `digest` is the original's SHA-256, or "" if it never changes.
 
-    `digest` is the original's SHA-256 hash, or "" if it never changes. `client` is the requesting network, or
-    "" if requests are not limited by client.
+    `client` is the requesting network, or "" for no limit by client. `max_bytes` limits the cache.
     """
 
     key: str
@@ -89,10 +85,9 @@ class DerivativeRequest:
 
 
 class Derivatives:
-    """Cache of a site's transformed images, shared by threads and processes.
+    """Cache of transformed images, shared by threads and processes.
 
-    The processes together transform at most `concurrency` images at once, and fewer while `is_answering`
-    returns True because of other requests.
+    These transform at most `concurrency` images at once, fewer while `is_answering` returns True.
     """
 
     def __init__(
@@ -114,7 +109,7 @@ class Derivatives:
         self._failed_later: Cache[str, float] = Cache(MAX_CACHE_ENTRIES, _one)
 
     def find(self, key: str) -> Derivative | None:
-        """Open a transformed image if it is cached. Deletes it if it is damaged."""
+        """Open a cached image. Deletes it if it is damaged."""
         path, mark = self._verified.get(key) or (None, None)
         path = path or self._path_of(key)
         if path is None:
@@ -139,7 +134,7 @@ class Derivatives:
         return Derivative(file, digest, path)
 
     def fetch(self, request: DerivativeRequest) -> Derivative | None:
-        """Return a transformed image from the bucket, or None. Raises the same errors as `make`."""
+        """Return an image from the bucket, or None. Raises the same errors as `make`."""
         if request.bucket_copy is None or self._unusable.get(request.key):
             return None
         self._queue.run_once(
@@ -148,10 +143,9 @@ class Derivatives:
         return self.find(request.key)
 
     def make(self, request: DerivativeRequest, began: float | None = None) -> Derivative:
-        """Return a transformed image, after making it if necessary.
+        """Return an image, made if necessary. `began` is when the caller began to wait (time.monotonic()).
 
-        `began` is when the caller began to wait (time.monotonic()). Raises UntransformableError, BusyError if
-        too many images are being transformed, and StorageError if the result can't be stored.
+        Raises UntransformableError, BusyError if too many wait, and StorageError.
         """
         if derivative := self.find(request.key):
             return derivative
@@ -169,7 +163,7 @@ class Derivatives:
         raise BusyError(_DELETED)
 
     def make_later(self, request: DerivativeRequest) -> None:
-        """Make an image in the background, unless it failed recently or too many are waiting."""
+        """Make an image in the background, unless it failed recently or too many wait."""
         key, failed_at = request.key, self._failed_later.get(request.key)
         if self._unusable.get(key) or (failed_at and time.monotonic() < failed_at + RETRY_LATER_S):
             return
@@ -235,7 +229,6 @@ class Derivatives:
 
     @contextmanager
     def _new_file(self) -> Iterator[IO[bytes]]:
-        """Create a file in the folder, and finally delete it unless it has been moved."""
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix=NEW_PREFIX, delete=False) as file:
             try:
                 yield file

@@ -1,4 +1,4 @@
-"""Search for the part of an image with the most detail, for `crop=entropy`."""
+"""Search for an image's most detailed part (`crop=entropy`)."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -15,9 +15,9 @@ _BORDER_PIXELS = 1  # The filter can't find edges here.
 def point_of_detail(
     image: Image.Image, full: ImageSize, part: tuple[int, int, int, int], layout: Layout
 ) -> tuple[float, float]:
-    """Return the center of the region with the most edges, as fractions of the image's width and height.
+    """Return the center of the region with the most edges, as fractions of width and height.
 
-    The region has the size of `layout.box` and lies in `part`; both are in pixels of the full image.
+    The region is as large as `layout.box` and inside `part`, both in pixels of `full`.
     """
     across, down = image.width / full.width, image.height / full.height
     left, top, right, bottom = part
@@ -38,8 +38,8 @@ def point_of_detail(
 
 
 def _middle_of_window(amounts: Sequence[float], share: float) -> float:
-    """Return the center of the window with the largest sum. `share` and result are fractions of the
-    length.
+    """Return where the window with the largest sum is centered. It and `share`, the window's length, are
+    fractions.
     """
     count = max(1, min(len(amounts), round(len(amounts) * share)))
     sums = [0.0, *accumulate(amounts)]

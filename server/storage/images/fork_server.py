@@ -1,4 +1,4 @@
-"""Server process that has imported Pillow, and forks decoders: processes that transform images."""
+"""Server process that forks decoders: processes that transform images."""
 
 import errno
 import gc
@@ -49,7 +49,7 @@ _SIGNAL_ERRORS: Mapping[int, str] = {
 
 
 def main() -> None:
-    """Fork a decoder for each message on the socket, until it is closed or unused for IDLE_S."""
+    """Fork a decoder for each message, until the socket is closed or unused for IDLE_S."""
     server_socket, exit_pipe = socket.socket(fileno=int(sys.argv[1])), _child_exit_pipe()
     Image.init()  # imports Pillow's plugins
     lower_priority()  # after the imports, because the client waits only START_TIMEOUT_S for the first reply
@@ -99,7 +99,7 @@ def _child_exit_pipe() -> int:
 
 
 def _reap_decoders(decoders: dict[int, socket.socket], poll: select.poll) -> None:
-    """Close exited decoders' sockets. If an image crashed its decoder, tell the client."""
+    """Close exited decoders' sockets, after telling clients of crashes."""
     while decoders:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -129,7 +129,7 @@ def _receive(server_socket: socket.socket, amount: int) -> tuple[bytes, list[int
 
 
 def _serve(connection: socket.socket) -> NoReturn:
-    """Transform images, until one can't be transformed or no job arrives for DECODER_IDLE_S."""
+    """Transform images, until one fails or none arrives for DECODER_IDLE_S."""
     _limit_process()
     try:
         for _ in range(MAX_JOBS):
@@ -149,7 +149,7 @@ def _serve(connection: socket.socket) -> NoReturn:
 
 
 def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
-    """Run the job in `message`. Return the reply, with the source's digest if it could be read."""
+    """Run a job. The reply includes the source's digest if it was read."""
     with open(source, "rb") as image:
         try:
             with open(target, "w+b") as result:
@@ -175,7 +175,7 @@ def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> T
 
 
 def _reason(error: Exception) -> str:
-    """Return why an image can't be transformed, without a subject: "is damaged"."""
+    """Return the reason without a subject: "is damaged"."""
     if isinstance(error, MemoryError):
         return "takes too much memory to decode"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:

@@ -1,4 +1,4 @@
-"""Geometry of transformations: the visible part of an image, and the result's size."""
+"""Geometry of transformations."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in the imag
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Placement of an image: `box` is resized to `size`, and centered on a canvas."""
+    """An image's part `box`, resized to `size`, and centered on a canvas."""
 
     box: Box
     size: ImageSize
@@ -18,7 +18,7 @@ class Layout:
 
 
 def lay_out(image: ImageSize, transformation: Transformation) -> Layout:
-    """Return a result's layout. `image` is the original's size after EXIF rotation."""
+    """Return the layout. `image` is the original's size after EXIF rotation."""
     if transformation.rectangle is None:
         return _lay_out(image, transformation)
     left, top, right, bottom = clip_rectangle(image, transformation.rectangle)
@@ -38,10 +38,7 @@ def _point(transformation: Transformation) -> tuple[float, float]:
 
 
 def clip_rectangle(image: ImageSize, rectangle: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """Clip a rectangle (left, top, width, height) to the image. Return (left, top, right, bottom).
-
-    At least one pixel remains.
-    """
+    """Clip (left, top, width, height) to the image. Return (left, top, right, bottom)."""
     left, top = min(rectangle[0], image.width - 1), min(rectangle[1], image.height - 1)
     return left, top, min(left + rectangle[2], image.width), min(top + rectangle[3], image.height)
 
@@ -69,7 +66,7 @@ def _lay_out(image: ImageSize, transformation: Transformation) -> Layout:
 
 
 def _requested_sides(image: ImageSize, transformation: Transformation) -> tuple[int | None, int | None]:
-    """Return the requested width and height. A side that the request leaves open is None."""
+    """Return the requested sides. None leaves a side open."""
     width, height = transformation.pixel_width, transformation.pixel_height
     if transformation.ratio:
         if width is None and height is None:  # as large as possible

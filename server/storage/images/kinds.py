@@ -42,7 +42,7 @@ class TransformedImage:
 
 
 def sniff(content: Path | bytes) -> tuple[str, str] | None:
-    """Detect a file's media type and extension from its first bytes, or return None."""
+    """Return the media type and extension for a file's first bytes, or None."""
     guess = filetype.guess(content if isinstance(content, bytes) else str(content))
     if guess is None:
         return None
@@ -55,7 +55,7 @@ def has_signature(data: bytes, format_: str) -> bool:
 
 
 def is_text(content: Path | bytes) -> bool:
-    """Return True if a file's first bytes are UTF-8 text."""
+    """Return True if the first bytes are UTF-8."""
     if isinstance(content, bytes):
         head = content[:_TEXT_BYTES]
     else:
@@ -69,5 +69,5 @@ def is_text(content: Path | bytes) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Convert bytes to kilobytes (1000 bytes), rounded to two decimal places."""
+    """Convert bytes to kilobytes (1000 bytes), with two decimal places."""
     return math.floor(size / 10 + 0.5) / 100

@@ -1,5 +1,5 @@
-"""Limits on images: above MAX_MEASURED_PIXELS, a file is no image; above MAX_DECODED_PIXELS, it gets no
-variants.
+"""Limits on pixels: larger files than MAX_MEASURED_PIXELS are not images, and larger images than
+MAX_DECODED_PIXELS get no variants.
 """
 
 MAX_MEASURED_PIXELS = 100_000_000  # Even a tiny file can declare a huge number.

@@ -11,7 +11,7 @@ _PALETTE_COLORS = 8  # colors of the palette from which the main color is chosen
 
 
 def make_placeholder(image: Image.Image) -> dict[str, str]:
-    """Return an image's BlurHash (`placeholder`) and main color (`color`), such as `#5b7f95`."""
+    """Return a BlurHash (`placeholder`) and main color (`color`, such as `#5b7f95`)."""
     small = _shrink_and_flatten(image)
     small.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
     across, down = _components(*small.size)
@@ -22,7 +22,6 @@ def make_placeholder(image: Image.Image) -> dict[str, str]:
 
 
 def _shrink_and_flatten(image: Image.Image) -> Image.Image:
-    """Return a small copy with 8 bits per color channel, on a white background."""
     small = to_interpolable(image)
     small = small.reduce(max(1, min(small.size) // (4 * _MAX_SIDE_PIXELS)))
     return flatten(small.convert("RGBA") if "A" in small.getbands() else small)

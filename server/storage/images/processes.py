@@ -1,4 +1,4 @@
-"""Client of the processes that transform images (server.storage.images.fork_server)."""
+"""Client of the processes that transform images."""
 
 import atexit
 import json
@@ -41,9 +41,9 @@ _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A transformation of one image. `avif_threads` is 0 for one thread for each core.
+    """Transformation of an image to `format`, or a smaller one of `alternative_formats`.
 
-    The result is in `format`, or in one of `alternative_formats` if it is smaller.
+    `avif_threads` is 0 for one thread for each core.
     """
 
     transformation: Transformation
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The new image's size, format and SHA-256 digest, and the digest of its source."""
+    """A new image's size, format and SHA-256 digest, and its source's digest."""
 
     size: ImageSize
     format: str
@@ -64,7 +64,7 @@ class JobResult:
 
 
 class ImageProcesses:
-    """Thread-safe client of the fork server, which is started on first use, and its decoders."""
+    """Thread-safe client of the fork server and its decoders."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,7 +107,7 @@ class ImageProcesses:
             return self._idle.pop() if self._idle else None
 
     def _new_decoder(self) -> socket.socket:
-        """Return a socket to a new decoder. Restarts the fork server if it does not respond."""
+        """Return a new decoder's socket. Restarts an unresponsive fork server."""
         for _ in range(MAX_ATTEMPTS):
             ours, theirs = socket.socketpair()
             with self._lock, theirs:
@@ -145,7 +145,7 @@ class ImageProcesses:
         return ours
 
     def end(self, link: socket.socket | None = None) -> None:
-        """Kill the fork server, if its socket is `link` or that is None, and its decoders."""
+        """Kill the fork server and its decoders, but only if `link` is its socket or None."""
         with self._lock:
             if self._link is None or self._process is None or link not in (None, self._link):
                 return
@@ -161,7 +161,7 @@ class ImageProcesses:
             self._idle.clear()
 
     def forget(self) -> None:
-        """Close the sockets in a forked process, whose parent owns the fork server."""
+        """Close the sockets in a forked process, which does not own the fork server."""
         for each in (self._link, *self._decoders):
             if each is not None:
                 each.close()
@@ -185,7 +185,7 @@ atexit.register(lambda: _client.end())
 
 
 def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
-    """Send a job to a decoder, and return the reply. Without END, the decoder is lost."""
+    """Send a job and return the reply. Without END at its end, the decoder is lost."""
     try:
         socket.send_fds(decoder, [message], descriptors)
     except OSError:
@@ -196,7 +196,7 @@ def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) ->
 
 
 def _receive(decoder: socket.socket, end: bytes, max_bytes: int, timeout_s: float) -> bytes:
-    """Receive data until it ends with `end`, exceeds `max_bytes`, times out, or the decoder exits."""
+    """Receive data until `end`, `max_bytes`, the timeout, or the decoder's exit."""
     data, deadline = b"", time.monotonic() + timeout_s
     poll = select.poll()
     poll.register(decoder, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Format and dimensions of a transformation's result, computed before decoding."""
+"""Format and dimensions of a result, before decoding."""
 
 from collections.abc import Mapping
 
@@ -19,10 +19,7 @@ _ANIMATED_EXTENSIONS = frozenset({".gif", ".webp", ".png", ".avif"})  # of origi
 
 
 def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
-    """Return the dimensions of a transformed image.
-
-    Raises SizeLimitError if an image is too large, or if the rectangle is outside the image.
-    """
+    """Return a result's dimensions. Raises SizeLimitError, also if the rectangle is outside the image."""
     if image.width * image.height > settings.max_pixels:
         raise SizeLimitError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
     if transformation.rectangle and (
@@ -44,10 +41,7 @@ def result_size(image: ImageSize, transformation: Transformation, settings: Tran
 
 
 def animation_limit(extension: str, format_: str, settings: TransformSettings) -> int:
-    """Return `max_pixels` if the result can be an animation (a larger one becomes a still image), else 0.
-
-    `format_` is "" for the original's format.
-    """
+    """Return `max_pixels` if the result can be animated, else 0. `format_` is "" for the original's."""
     result = format_ or OWN_FORMATS[extension]
     can_move = extension in _ANIMATED_EXTENSIONS and (result == AUTO or result in ANIMATED_FORMATS)
     return settings.max_pixels if can_move else 0

@@ -1,4 +1,4 @@
-"""Program that resizes one image and then exits, which frees its memory."""
+"""Program that resizes one image and exits, which frees its memory."""
 
 import json
 import os
@@ -26,9 +26,9 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, extension: str, max_pixels: int) -> dict[str, dict[str, Any]]:
-    """Write an image's variants to `folder`. Return their dimensions and sizes in bytes, by name.
+    """Write an image's variants. Return their dimensions and sizes in bytes, by name.
 
-    PLACEHOLDER_KEY is the placeholder and main color. Raises OSError, or any exception from Pillow.
+    PLACEHOLDER_KEY is the placeholder and color. Raises OSError, or any exception from Pillow.
     """
     size, image = _decode(file, extension, max_pixels)
     made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: make_placeholder(image)}
@@ -117,7 +117,7 @@ def _limit_process() -> None:
 
 
 def main() -> None:
-    """Resize the image on standard input, and print the result of `scale` as JSON."""
+    """Resize the image on standard input, and print the result as JSON."""
     _limit_process()
     folder, extension, max_pixels = sys.argv[1:]
     try:

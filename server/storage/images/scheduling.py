@@ -1,4 +1,4 @@
-"""Limits on waiting and concurrent image transformations."""
+"""Limits on waiting and concurrent transformations."""
 
 import threading
 import time
@@ -28,11 +28,10 @@ _NOT_READY = "The image is not ready yet; try again"
 
 
 class TransformationQueue:
-    """Queue of one site's transformations, shared by threads and processes.
+    """Queue of a site's transformations: at most `concurrency` at once, in all processes.
 
-    The processes together run at most `concurrency` at once. While `is_answering` returns True because of
-    other requests, each client gets one, and the last slot goes to an image that has waited for
-    LAST_SLOT_WAIT_S. `create_folder` returns the folder of the lock files.
+    While `is_answering` returns True, a client gets one, and the last slot is for images that have waited for
+    LAST_SLOT_WAIT_S.
     """
 
     def __init__(
@@ -63,11 +62,10 @@ class TransformationQueue:
         client: str = "",
         began: float | None = None,
     ) -> None:
-        """Call `work` in another thread, once for all requests that wait for the result `name`.
+        """Call `work` in a thread, once for all that wait for the result `name`.
 
-        `is_remote` means a download from the bucket. `client` is the requesting network, or "" if requests
-        are not limited by client. `began` is when the caller began to wait (time.monotonic()). Raises
-        BusyError after a timeout, but the work goes on.
+        `is_remote` means a download. `client` is the requesting network, or "" for no limit by client.
+        `began` is when the caller began to wait (time.monotonic()). After BusyError, the work goes on.
         """
         with self._limit_waiting(client, is_remote=is_remote):
             future = self._running_work(name, work, is_remote=is_remote)
@@ -79,7 +77,7 @@ class TransformationQueue:
                 raise BusyError(_NOT_READY) from error
 
     def run_later(self, name: str, work: Callable[[], None]) -> None:
-        """Call `work` in the background, unless it is scheduled or MAX_LATER others are."""
+        """Call `work` in the background, unless it or MAX_LATER others are scheduled."""
         with self._lock:
             if name in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
                 return
@@ -90,9 +88,9 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Wait for a free slot, and until no other thread or process makes the result `key`.
+        """Wait for a free slot, and for others that make the result `key`.
 
-        `client` is the requesting network, or "". Raises BusyError and OSError.
+        `client` is as in `run_once`. Raises BusyError and OSError.
         """
         deadline, folder = time.monotonic() + QUEUE_TIMEOUT_S, self._create_folder()
         with self._client_slot(folder, client, deadline):
@@ -107,7 +105,7 @@ class TransformationQueue:
 
     @contextmanager
     def _client_slot(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
-        """Run one transformation for each client while the server is busy."""
+        """Run one transformation for each client while the server is busy. Raises BusyError."""
         if not client or not self._is_answering():
             yield
             return
@@ -176,7 +174,7 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Hold one of the slots shared by all processes. Raises BusyError."""
+        """Hold one of the processes' shared slots. Raises BusyError."""
         locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
         began = time.monotonic()
         while not (held := next((lock for lock in self._allowed(locks, began) if lock.acquire()), None)):

@@ -1,4 +1,4 @@
-"""Size of SVG files, read from their first bytes."""
+"""Size of SVG files."""
 
 import math
 import re
@@ -29,7 +29,7 @@ class _EndError(Exception):
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return an SVG image's width and height in pixels, or None if it does not define them."""
+    """Return the size in pixels, or None if the file does not define it."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))

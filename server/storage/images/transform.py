@@ -1,4 +1,4 @@
-"""Transformation of one image: decodes, crops, resizes and encodes it."""
+"""Transformation of one image."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -67,8 +67,7 @@ def transform(
 ) -> TransformedImage:
     """Transform `source` into `target`, in `format_` or a smaller one of `alternative_formats`.
 
-    `max_pixels` limits the decoded pixels of all frames together. Raises UntransformableError, or any
-    exception from Pillow if the image is damaged.
+    `max_pixels` limits all frames together. Raises UntransformableError, or any exception from Pillow.
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
     if image.width * image.height > max_pixels:
@@ -110,10 +109,7 @@ class _LimitedFile(BytesIO):
 def _replace_if_smaller(
     image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str
 ) -> bool:
-    """Replace `target` with a file in `format_` if it looks the same and is smaller.
-
-    Return True if this call replaced it.
-    """
+    """Replace `target` with a smaller file that looks the same, or return False."""
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         return False  # A JPEG can't be transparent.
     smaller = _LimitedFile(target.tell() - 1)
@@ -147,9 +143,9 @@ def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, layout: Layo
 
 
 def _mask_of_wide_color(image: Image.Image, source: IO[bytes]) -> Image.Image | None:
-    """Return an alpha mask for a PNG with a 16-bit transparent color, or None for other images.
+    """Return an alpha mask for a PNG with a 16-bit transparent color, or None.
 
-    Pillow keeps only the upper 8 bits, so similar colors would become transparent too.
+    Pillow keeps only 8 bits, so similar colors would become transparent too.
     """
     color = image.info.get("transparency")
     if not isinstance(image, PngImageFile) or not isinstance(color, tuple):
@@ -177,7 +173,6 @@ def _differs(band: Image.Image, value: int) -> Image.Image:
 def _move_to_detail(
     image: Image.Image, full: ImageSize, transformation: Transformation, layout: Layout
 ) -> Layout:
-    """Move the layout to the most detail, if the transformation requests this."""
     if not transformation.keeps_detail:
         return layout
     part = (0, 0, full.width, full.height)
@@ -242,7 +237,7 @@ def to_interpolable(image: Image.Image) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Convert an image to sRGB, which browsers assume for images without a profile."""
+    """Convert to sRGB, which browsers assume without a profile."""
     alpha = image.getchannel("A") if image.mode in ("RGBA", "LA") else None
     colors = image.convert(image.mode[:-1]) if alpha else image
     if profile:
@@ -261,7 +256,7 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 # Photographs of a site usually have the same few profiles. Saves 2 ms for each image.
 @lru_cache(maxsize=4)
 def conversion_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """Return the conversion from a color profile to sRGB, or None if no color would change.
+    """Return the conversion to sRGB, or None if no color would change.
 
     `mode` is Pillow's. Raises PyCMSError if the profile is damaged or does not fit.
     """

@@ -1,4 +1,4 @@
-"""Resized variants (formats) of images, in .bifolio/formats/ by image hash."""
+"""Resized variants (formats) of images, by image hash."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ PLACEHOLDER_FIELDS = ("placeholder", "color")
 
 
 def should_have_variants(image_size: ImageSize | None, extension: str) -> bool:
-    """Return True if an image can be resized and is larger than the smallest variant."""
+    """Return True if an image can be resized and exceeds the smallest variant."""
     if image_size is None or extension.lower() not in _SCALED_EXTENSIONS:
         return False
     if (
@@ -83,10 +83,7 @@ def key_of(file: IO[bytes]) -> str:
 def cached_variants_and_placeholder(
     folder: Path, key: str, upload_path: str
 ) -> tuple[dict[str, Any] | None, Placeholder | None]:
-    """Return an image's variants as in the API, and its placeholder and main color, or None for each.
-
-    `key` is the image's hash, and `upload_path` its path in content/uploads/.
-    """
+    """Return the variants as in the API, and placeholder and color. `key` is the image's hash."""
     try:
         record = read_checked(folder / key / _RECORD_FILE)
         return describe_variants(_sizes(record), upload_path), _placeholder(record)
@@ -108,15 +105,15 @@ def _sizes(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return each variant's width, height, size in bytes and digest, by name.
+    """Return each variant's width, height, bytes and digest, by name.
 
-    Raises OSError if there are none yet, and ValueError if the record is damaged.
+    Raises OSError if there are none, and ValueError if the record is damaged.
     """
     return _sizes(read_checked(folder / key / _RECORD_FILE))
 
 
 def has_all_variants(folder: Path, key: str, extension: str) -> bool:
-    """Return True if all variants of an image exist and are undamaged."""
+    """Return True if all variants exist undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -137,7 +134,7 @@ def describe_variants(record: Mapping[str, Mapping[str, int]], upload_path: str)
 
 
 def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> None:
-    """Create an image's missing variants and placeholder. `key` is the image's hash.
+    """Create missing variants and the placeholder. `key` is the image's hash.
 
     Raises UnresizableError, BusyError if other images take too long, and OSError.
     """
@@ -172,7 +169,7 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's variants, so that they are created again."""
+    """Delete the variants' record, so that they are created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -188,9 +185,9 @@ def _remove(path: Path) -> None:
 
 
 def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete unneeded variants that were not used for RETENTION_S. Return the number of their images.
+    """Delete variants that are unneeded and unused for RETENTION_S. Return how many images that affects.
 
-    `find_needed` returns the keys of the images that need variants. Raises OSError.
+    `find_needed` returns the needed images' keys. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
@@ -207,7 +204,7 @@ def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, extension: str) -> bytes:
-    """Run `scale` in a process, and return its output. Raises UnresizableError and OSError."""
+    """Run `scale` in a process. Raises UnresizableError and OSError."""
     arguments = (folder, extension, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
@@ -245,7 +242,7 @@ def _format_json(name: str, entry: Mapping[str, int], upload_path: str) -> dict[
 
 
 def split_variant_path(upload_path: str) -> tuple[str, str] | None:
-    """Split a variant's path: `a/small_b.png` becomes (`small`, `a/b.png`). Return None for others."""
+    """Split `a/small_b.png` into (`small`, `a/b.png`). Return None for other paths."""
     folder, file = posixpath.split(upload_path)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in VARIANTS and rest else None
