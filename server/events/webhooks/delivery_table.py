@@ -30,11 +30,9 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A delivery to one webhook, either of a single event or of several events combined.
+    """A delivery of one event, or of several combined ones.
 
-    - `document`: deliveries with the same non-empty document are sent in order
-    - `first_event`, `last_event`: the numbers of the first and the last event in the delivery
-    - `body`: the request body, stored from the first attempt until the delivery is done
+    Deliveries of the same non-empty `document` are sent in order.
     """
 
     number: int
@@ -57,12 +55,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """The status of a webhook.
-
-    - `waiting`: the number of open deliveries
-    - `disabled`: the time at which the webhook was disabled, or None
-    - `last_attempted`: the most recently attempted delivery, or None
-    """
+    """The status of a webhook. `waiting` counts its open deliveries, and `disabled` is a time."""
 
     waiting: int
     disabled: float | None
@@ -71,10 +64,9 @@ class WebhookStatus:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The request and the response of a delivery's last attempt, both shortened.
+    """A delivery's last request and response, both shortened.
 
-    - `size`: the number of bytes in the whole request body
-    - `seconds`: the time until the response
+    `size` is the full size of the request body in bytes.
     """
 
     body: bytes
@@ -102,7 +94,6 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 def next_due(
     connection: Connection, name: str, now: float, limit: int, in_progress: Iterable[int]
 ) -> list[Delivery]:
-    """Return up to `limit` of a webhook's due deliveries, except those whose numbers are in `in_progress`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(in_progress)})"
         " ORDER BY due, number LIMIT ?"
@@ -111,10 +102,7 @@ def next_due(
 
 
 def first_due(connection: Connection, name: str, in_progress: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, or None if none is waiting.
-
-    Deliveries whose numbers are in `in_progress` are skipped.
-    """
+    """Return when the next delivery is due, ignoring `in_progress`, or None if none is waiting."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED}"
         f" AND number NOT IN ({_sql_list(in_progress)}) ORDER BY due LIMIT 1"
@@ -129,7 +117,6 @@ def _sql_list(numbers: Iterable[int]) -> str:
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, now: float) -> None:
-    """Record the start of an attempt at the time `now`, and store the body for retries."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, now, delivery.number))
 
@@ -137,19 +124,17 @@ def begin(connection: Connection, delivery: Delivery, body: bytes, now: float) -
 def try_again(
     connection: Connection, delivery: Delivery, now: float, delay_s: float, backoff_step: int
 ) -> None:
-    """Schedule another attempt, `delay_s` seconds from `now`."""
     statement = "UPDATE deliveries SET due = ?, wait = ?, step = ? WHERE number = ?"
     connection.execute(statement, (now + delay_s, delay_s, backoff_step, delivery.number))
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the response status and the error message of an attempt."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
 def keep_exchange(connection: Connection, delivery: Delivery, response: str, seconds: float) -> None:
-    """Store the beginning of the request's body, and the response. Replaces those of an earlier attempt."""
+    """Store the response and the beginning of the request body, replacing those of earlier attempts."""
     statement = (
         "INSERT INTO exchanges (delivery, body, size, response, seconds)"
         " SELECT number, substr(body, 1, ?), length(body), ?, ? FROM deliveries"
@@ -167,7 +152,7 @@ def exchange_of(connection: Connection, delivery: Delivery) -> Exchange | None:
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as delivered or failed, and release the next delivery for the same document."""
+    """Mark a delivery as delivered or failed, and release the next delivery of the same document."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     updated = connection.execute(statement, (state, delivery.number)).rowcount
     if updated and delivery.document:
@@ -185,10 +170,7 @@ def give_up_all(connection: Connection, name: str, reason: str) -> None:
 
 
 def oldest_excess(connection: Connection, name: str, limit: int) -> list[Delivery]:
-    """Return the open deliveries that must be dropped so that `limit` remain: the oldest ones, in order.
-
-    Return [] if the webhook has no more than `limit` open deliveries.
-    """
+    """Return the oldest open deliveries, to be dropped so that `limit` remain."""
     count = webhook_status(connection, name).waiting - limit
     if count <= 0:
         return []
@@ -197,16 +179,13 @@ def oldest_excess(connection: Connection, name: str, limit: int) -> list[Deliver
 
 
 def correct_due_times(connection: Connection, now: float) -> None:
-    """Move due times that lie too far in the future, which happens after the system clock is set back."""
+    """Move due times that are too far in the future because the system clock was set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (now, now))
 
 
 def forget(connection: Connection, now: float) -> None:
-    """Delete completed deliveries that are older than RETENTION_S seconds.
-
-    Of the others, keep only the newest MAX_DONE_DELIVERIES for each webhook.
-    """
+    """Delete done deliveries: those older than RETENTION_S, and the oldest beyond MAX_DONE_DELIVERIES."""
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (now - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -222,10 +201,9 @@ def forget(connection: Connection, now: float) -> None:
 def page_of(
     connection: Connection, name: str, limit: int, before: int | None, states: Sequence[str]
 ) -> list[Delivery]:
-    """Return up to `limit` of a webhook's deliveries, newest first.
+    """Return a webhook's deliveries with a number below `before`, newest first.
 
-    If `before` is given, return only deliveries with a lower number. If `states` is not empty, return only
-    deliveries in one of these states.
+    Empty `states` means all states.
     """
     conditions, values = ["webhook = ?"], list[str | int]([name])
     if before is not None:
@@ -238,7 +216,6 @@ def page_of(
 
 
 def newest(connection: Connection, names: Sequence[str], limit: int) -> list[Delivery]:
-    """Return the `limit` newest deliveries to the given webhooks, in order from the oldest to the newest."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, limit))][::-1]
@@ -255,7 +232,7 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return a webhook's status, with the number of its open deliveries and its last attempt."""
+    """Return the status of a webhook."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

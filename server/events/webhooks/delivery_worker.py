@@ -59,16 +59,13 @@ Render = Callable[[Event, bool], bytes]  # (event, whether to include drafts)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The delays between attempts, and the timeout of each attempt."""
-
+    """Delays between attempts, and the timeout of each."""
     backoffs_s: Sequence[float] = BACKOFFS_S
     timeout_s: float = TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A delivery attempt in progress."""
-
     delivery: Delivery
     webhook: Webhook
 
@@ -76,8 +73,7 @@ class _Attempt:
 class Deliverer(Job):
     """Background job that delivers events to a site's webhooks.
 
-    `render` creates the request bodies. Each webhook's position in the event log is stored, so deliveries
-    continue after a crash.
+    It continues after a crash where it stopped.
     """
 
     name = "deliver"
@@ -111,10 +107,7 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store the outcomes of attempts, queue new events and start the attempts that are due.
-
-        Does nothing if another server of the site delivers webhooks.
-        """
+        """Process finished attempts and start due ones, unless another server delivers webhooks."""
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()

@@ -1,4 +1,4 @@
-"""HTTP client for webhooks, which signs requests and checks the receiver's IP address."""
+"""HTTP client for webhooks. It signs requests and checks the receiver's IP address."""
 
 import hmac
 import io
@@ -39,14 +39,12 @@ def new_id() -> str:
 
 
 def signature(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
-    """Return `v1,` followed by the HMAC-SHA256 of a request in base64."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp_s}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
 def sign(secrets: Iterable[str], webhook_id: str, timestamp_s: int, body: bytes) -> Mapping[str, str]:
-    """Return the Standard Webhooks headers, with one signature per secret."""
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp_s),
@@ -89,14 +87,13 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Error for a host that has only private IP addresses, to which webhooks must not connect."""
+    """Error for a host with only private IP addresses."""
 
 
 def connect(host: str, port: int, private_hosts: Collection[str], deadline: float) -> socket.socket:
-    """Connect to a host's first IP address that accepts the connection.
+    """Connect to a host, using private addresses only if `private_hosts` contains it.
 
-    Private addresses are used only for hosts in `private_hosts`, which can have ports. `deadline` is a time
-    of the monotonic clock. Raises RefusedAddress or another OSError.
+    `deadline` is a monotonic time. Raises RefusedAddress or another OSError.
     """
     addresses = _lookup(host, port, deadline)
     if not is_allowed_host(private_hosts, host, port):
@@ -119,7 +116,7 @@ def connect(host: str, port: int, private_hosts: Collection[str], deadline: floa
 
 
 def seconds_left(deadline: float) -> float:
-    """Return the time left until a deadline on the monotonic clock. Raises TimeoutError if it has passed."""
+    """Return the time until a monotonic deadline. Raises TimeoutError if it has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -127,7 +124,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public. IPv4 addresses embedded in IPv6 addresses are checked too."""
+    """Return whether an IP address, and each IPv4 address embedded in it, is public."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -181,9 +178,9 @@ MAX_RESPONSE_CHARS = 4000  # limit for a stored response
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a request. `status` is 0 if there was no response. `retry_after` is in seconds.
+    """The outcome of a request.
 
-    `response` is the beginning of the response's body.
+    `status` is 0 without a response; `response` is the beginning of the response body.
     """
 
     status: int
@@ -207,8 +204,8 @@ def send(
 ) -> Outcome:
     """Send a POST request without following redirects.
 
-    Network errors are returned, not raised. Check the URL with `config.webhooks.check_url` first. `allowed`
-    contains the hosts whose private addresses may be used. `mask` removes secrets from a text.
+    Network errors are returned, not raised. `mask` removes secrets from a text, and `allowed` lists hosts
+    whose private addresses may be used.
     """
     began = time.monotonic()
     try:
@@ -255,10 +252,7 @@ def _exchange(
 
 @contextmanager
 def connected(method: str, url: str, allowed: Collection[str], deadline: float) -> Iterator[HTTPConnection]:
-    """Context manager that connects to the server of a URL, and yields a connection ready for headers.
-
-    See `connect` for the parameters and errors.
-    """
+    """Yield a connection to a URL's server, ready for headers. Raises the errors of `connect`."""
     parts, (host, port) = urlsplit(url), address_of(url)
     with connect(host, port, allowed, deadline) as plain:
         channel = _encrypt(plain, host, deadline) if parts.scheme == "https" else plain
@@ -316,7 +310,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """Wrapper around a socket for http.client, with one deadline for all operations."""
+    """Socket for http.client with one deadline for all operations."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -333,7 +327,7 @@ class _Channel:
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Input stream for a socket, with a deadline."""
+    """Input stream of a socket with a deadline."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -359,10 +353,7 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a signed delivery. `webhook` must come from `config.webhooks.resolve_environment`.
-
-    `event` is sent in the `X-Strapi-Event` header. `signed_at` is the signed time, in seconds since 1970.
-    """
+    """Send a signed delivery. `webhook` must come from `config.webhooks.resolve_environment`."""
     headers = {
         **webhook.headers,
         "Content-Type": "application/json",
@@ -380,11 +371,7 @@ _MIN_SEGMENT_CHARS = 16  # of a URL's path
 
 
 def _secrets_in(webhook: Webhook, secrets: Iterable[str]) -> list[str]:
-    """Return secrets that a receiver could repeat in its response, the longest first.
-
-    These are the signing secrets, the values of the webhook's headers and their words (as in
-    `Bearer SECRET`), the values in the URL's query, and long segments of the URL's path.
-    """
+    """Return secrets that a receiver could repeat in its response, the longest first."""
     parts = urlsplit(webhook.url)
     values = {*secrets, *webhook.headers.values(), *(value for _, value in parse_qsl(parts.query))}
     words = {word for value in values for word in (value, *value.split())}

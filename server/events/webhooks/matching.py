@@ -10,8 +10,8 @@ SITE_UPDATE = "site.update"
 def receives(webhook: Webhook, event: Event) -> bool:
     """Return whether a webhook receives an event.
 
-    No webhook receives hidden events, in which only private attributes changed. A webhook receives a
-    site.update event if it would receive at least one of the events that are combined in it.
+    It receives a combined event if it would receive one of its parts. Hidden events, in which only private
+    attributes changed, are never sent.
     """
     if event.hidden:
         return False

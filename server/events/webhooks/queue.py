@@ -30,11 +30,7 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 def update_webhooks(
     connection: Connection, webhooks: Iterable[Webhook], last_event: Callable[[], int]
 ) -> None:
-    """Store the webhooks that are enabled in the settings, and delete all others from the database.
-
-    A new webhook receives only events after the number that `last_event` returns. A webhook that was disabled
-    by a 410 response is enabled again if its settings have changed.
-    """
+    """Store the enabled webhooks and delete all others. Changed settings enable a disabled webhook again."""
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
     for name in known.keys() - current.keys():
@@ -49,10 +45,7 @@ def update_webhooks(
 
 
 def remove(connection: Connection, name: str, last_event: int) -> None:
-    """Delete a webhook's state and its deliveries of events up to `last_event`.
-
-    A new webhook with this name then inherits nothing.
-    """
+    """Delete a webhook's state and its deliveries of events up to `last_event`."""
     selected = "FROM deliveries WHERE webhook = ? AND first <= ?"
     statement = f"DELETE FROM exchanges WHERE delivery IN (SELECT number {selected})"
     connection.execute(statement, (name, last_event))
@@ -66,9 +59,7 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last_event: int) -> bool:
-    """Enable a disabled webhook, starting after event number `last_event`. Return False if it was not
-    disabled.
-    """
+    """Enable a disabled webhook, starting after event `last_event`. Return False if it was not disabled."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last_event, name)).rowcount > 0
 
@@ -79,15 +70,13 @@ def disable(connection: Connection, name: str, now: float, reason: str) -> None:
 
 
 def cursors(connection: Connection) -> dict[str, int]:
-    """Map each enabled webhook to the number of its last queued event."""
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], now: float) -> int:
-    """Queue deliveries of the events that the webhook receives.
+    """Queue deliveries of the events right after the webhook's cursor.
 
-    `events` must start right after the webhook's cursor. Return the number of old deliveries that were
-    dropped because the queue was full.
+    Return how many old deliveries were dropped because the queue was full.
     """
     if not events:
         return 0
@@ -132,7 +121,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, now: float) 
 
 
 def add_to_burst(burst: Event | None, event: Event) -> Event:
-    """Return a combined event with `event` added to its counts. If `burst` is None, start a new one."""
+    """Add an event to the counts of a combined event, or start a new one."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -164,10 +153,7 @@ def add_to_burst(burst: Event | None, event: Event) -> Event:
 def requeue_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, now: float
 ) -> int:
-    """Queue deliveries of all events after number `since`, including events that were already delivered.
-
-    Deliveries that are still open are left unchanged. Return the number of queued deliveries.
-    """
+    """Queue all events after number `since`, even delivered ones, and return the number of deliveries."""
     found = deliveries_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first_event, delivery.last_event + 1)}
     again = [delivery for delivery in found if _queue_again(connection, delivery, now)]
@@ -178,7 +164,7 @@ def requeue_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, now: float) -> Delivery | None:
-    """Queue a delivery again, unless it is still open. Return None if there is no delivery with this id."""
+    """Queue a delivery again, unless it is open. Return None if the id is unknown."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, now)

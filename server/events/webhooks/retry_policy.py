@@ -11,12 +11,7 @@ MAX_ATTEMPTS = 50  # per delivery, including attempts delayed by Retry-After
 def next_attempt(
     backoffs_s: Sequence[float], backoff_step: int, attempts: int, retry_after_s: float | None
 ) -> tuple[float, int] | None:
-    """Return the delay in seconds before the next attempt, and the next `backoff_step`. None means to give
-    up.
-
-    `backoff_step` is an index in `backoffs_s`. A delay that the receiver sent (`retry_after_s`) has priority,
-    within limits.
-    """
+    """Return the delay in seconds and the next `backoff_step`, or None to give up."""
     if attempts >= MAX_ATTEMPTS:
         return None
     if retry_after_s is not None and backoffs_s:

@@ -15,7 +15,7 @@ TEST_EVENT = "trigger-test"  # Strapi's test button sends the same event.
 
 
 def send_sample(root: Path, settings: Settings, webhook: Webhook) -> Outcome:
-    """Send a sample event without content to a webhook. Raises SetupError."""
+    """Send a webhook a sample event without content. Raises SetupError."""
     resolved = resolve_environment(webhook, os.environ)
     body = {
         "event": TEST_EVENT,

@@ -1,6 +1,6 @@
-"""Files with generated webhook secrets, such as `.bifolio/webhooks/deploy.secret` for the webhook `deploy`.
+"""Files with generated webhook secrets.
 
-After a rotation, the second line contains the previous secret and its expiry time.
+After a rotation, the second line has the old secret and its expiry time.
 """
 
 import os
@@ -18,10 +18,7 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[str, ...]:
-    """Return the secrets that sign a webhook's requests. `now` defaults to the current time.
-
-    Raises SetupError if the secret file can't be used.
-    """
+    """Return the secrets that sign a webhook's requests. Raises SetupError."""
     if webhook.secrets:
         return webhook.secrets
     found = _read(root, webhook.name)
@@ -30,10 +27,7 @@ def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[
 
 
 def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
-    """Return until when requests are also signed with the previous secret, or None if there is none.
-
-    Raises SetupError if the secret file can't be used.
-    """
+    """Return until when the previous secret also signs, or None. Raises SetupError."""
     if webhook.secrets or not _path(root, webhook.name).exists():
         return None
     later = [until for _, until in _read(root, webhook.name)[1:] if now < until < now + 2 * OVERLAP_S]
@@ -41,10 +35,7 @@ def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook. The old secret stays valid for OVERLAP_S seconds.
-
-    Raises SetupError if the file can't be used, or if the secret is in the settings.
-    """
+    """Generate a new secret; the old one stays valid for OVERLAP_S. Raises SetupError."""
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
         raise SetupError(place, None, "can't be rotated by this command", "write secret: [NEW, OLD] there")
@@ -54,10 +45,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def generate(root: Path, name: str) -> str:
-    """Generate the secret of a new webhook. The secret of an earlier webhook with this name is discarded.
-
-    Raises SetupError if the file can't be written.
-    """
+    """Generate a new webhook's secret, discarding that of an earlier webhook. Raises SetupError."""
     made = new_secret()
     _replace(root, name, f"{made}\n")
     return made
