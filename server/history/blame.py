@@ -14,20 +14,16 @@ MAX_VERSIONS = 500  # the limit; older content is attributed to the oldest of th
 
 @dataclass(slots=True)
 class Blame:
-    """Origin of an attribute's value: `version` is the document version that last changed it.
-
-    For multi-line text, `lines` contains each line and the version that last changed the line.
-    """
+    """The version that last changed an attribute and, in multi-line text, each line."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
 
 
 def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> dict[str, Blame]:
-    """Return the version that last changed each attribute, by attribute name.
+    """Map each attribute to the version that last changed it.
 
-    `versions` yields each version with its visible values, oldest first. The values are None if the file is
-    deleted or unreadable. Raises LimitError.
+    `versions` is oldest first; values are None for a deleted or unreadable file. Raises LimitError.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
@@ -48,10 +44,7 @@ def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> 
 
 
 def _blame_lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return each line of `text` with the version that last changed it.
-
-    `before` is the result for the old text.
-    """
+    """Return each line of `text` with its last version. `before` is the result for the old text."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""Number of documents that each branch has changed, determined from the names of the changed files."""
+"""Number of documents that each branch has changed, determined from file names."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,17 +20,16 @@ _BYTES_PER_ENTRY = 400  # of an entry without its paths
 
 @dataclass(frozen=True, slots=True)
 class _ChangedFiles:
-    """The files that differ between two commits, and the path rules at these commits."""
+    """The files that differ between two commits, and the path rules at both."""
 
     paths: tuple[str, ...]
     layouts: tuple[Layout, ...]
 
 
 class BranchDocumentCounter:
-    """Thread-safe counter of the documents that branches have changed.
+    """Thread-safe counter of the documents that branches changed.
 
-    It compares only the names and blob ids of files, without reading them. The count therefore includes
-    documents whose values have not changed, which `changed_documents` omits.
+    It compares blob ids only, so it also counts documents whose values are equal.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -41,11 +40,9 @@ class BranchDocumentCounter:
         self._changed: Cache[tuple[str, str], _ChangedFiles] = Cache(_MAX_CACHE_BYTES, _size)
 
     def count(self, commit: str, actor: Actor, current_layout: Layout) -> int | None:
-        """Return the number of documents that differ between a commit and its merge base with the served
-        branch.
+        """Count the documents visible to the actor that changed since the merge base with the served branch.
 
-        Counts only documents that the actor may find. Returns None if there is no merge base, or if the
-        content types of one of the commits are invalid. Raises GitError.
+        Returns None without a merge base or with invalid content types. Raises GitError.
         """
         fork = self._fork(commit)
         if not fork:

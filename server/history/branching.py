@@ -69,7 +69,7 @@ CREATION_TIMEOUT_S = 5.0  # Maximum wait while other processes create branches.
 
 
 class Branches:
-    """The branches in a site's repository. Methods raise ConflictError if the repository has no commits."""
+    """The branches of a site's repository. Methods raise ConflictError if there are no commits."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -83,7 +83,7 @@ class Branches:
         return merged_branches(self.root)
 
     def served(self) -> str:
-        """Return the name of the checked-out branch, or "" if there is none."""
+        """Return the checked-out branch, or "" if there is none."""
         return checked_out_branch(self.root)
 
     def get(self, name: str) -> Branch:
@@ -93,10 +93,7 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch or, for a remote branch, the last fetched commit.
-
-        Raises NotFoundError if there is no such branch.
-        """
+        """Return a branch's last commit, or a remote branch's last fetched one. Raises NotFoundError."""
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
         is_remote = settings.git.remote and name == f"{settings.git.remote}/{branch}"
@@ -105,10 +102,10 @@ class Branches:
         return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
-        """Create a branch that points to a commit.
+        """Create a branch at a commit.
 
-        Raises ValidationError if the name is invalid, and ConflictError if the name is taken or there are too
-        many branches. Raises BusyError or StorageError if the lock for creating branches can't be acquired.
+        Raises ValidationError for an invalid name, ConflictError if the name is taken or there are too many
+        branches, and BusyError or StorageError if locking fails.
         """
         try:
             lock = FileLock(state_folder(self.root) / "branch-lock")
@@ -144,8 +141,8 @@ class Branches:
         return self.get(name)
 
     def require_not_checked_out(self, branch: Branch) -> None:
-        """Raise BranchCheckedOutError if a branch is checked out, because a write would not update the files
-        there.
+        """Raise BranchCheckedOutError if a branch is checked out, since writes would not update its files on
+        disk.
         """
         if not branch.worktree:
             return
@@ -157,10 +154,10 @@ class Branches:
         )
 
     def delete(self, name: str, if_match: str | None = None) -> None:
-        """Delete a branch, even if it has not been merged.
+        """Delete a branch, even an unmerged one.
 
-        Raises NotFoundError if there is no such branch, PreconditionError if `if_match` does not contain its
-        last commit, and ConflictError if it is checked out or being rebased.
+        Raises NotFoundError, PreconditionError if `if_match` lacks its last commit, or ConflictError if it is
+        checked out or being rebased.
         """
         is_deleted = False
         while not is_deleted:  # A branch that somebody writes to meanwhile is read and compared again.
@@ -174,7 +171,6 @@ class Branches:
 
 
 def require_last_commit(if_match: str | None, name: str, commit: str) -> None:
-    """Raise PreconditionError if the `If-Match` header does not contain the last commit of a branch."""
     if if_match is None or if_match.strip() == "*":
         return
     if commit not in (tag.strip().strip('"') for tag in if_match[:MAX_IF_MATCH_CHARS].split(",")):
@@ -195,9 +191,9 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states of the site, and its changed attributes.
+    """A document version that differs between two states of the site.
 
-    `action` is "create", "update" or "delete". `title` is None if the actor may not see the title.
+    `action` is "create", "update" or "delete". `title` is None if the actor may not see it.
     """
 
     type: Type
@@ -219,9 +215,9 @@ def fork_of(past: PastStates, commit: str) -> str:
 def changed_documents(
     before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[DocumentChange]:
-    """Return the document versions that differ between two states, sorted by content type and id.
+    """Return the document versions that differ, sorted by type and id.
 
-    Omits everything that is hidden from the actor in one of the states or in `served_schema`.
+    Omits what is hidden from the actor in either state or in `served_schema`.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served_schema))
     old, new = dict(differing_documents(before, after)), dict(differing_documents(after, before))
@@ -231,10 +227,9 @@ def changed_documents(
 
 @dataclass(frozen=True, slots=True)
 class MediaChange:
-    """A media file, or its description, that differs between two states of the site.
+    """A changed media file or description file.
 
-    `action` is "create", "update" or "delete". `attributes` is set only for a description, which contains
-    attributes such as `alternativeText`.
+    `action` is "create", "update" or "delete"; only a description has `attributes`.
     """
 
     path: str
@@ -245,7 +240,7 @@ class MediaChange:
 def changed_media(
     before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[MediaChange]:
-    """Return the media files and descriptions that differ. Empty if the actor may not find media."""
+    """Return the media files and descriptions that differ, or [] if the actor may not find media."""
     if not may_find(actor, UPLOAD):
         return []
     old, new = (_media_blobs(state) for state in (before, after))
@@ -267,9 +262,7 @@ _TEXTS = ("alternativeText", "caption", "focalPoint")
 def _changed_description(
     path: str, before: PastState, after: PastState, viewer: Viewer
 ) -> dict[str, Difference]:
-    """Return the changed attributes of a media file if `path` is that of its description file, otherwise
-    {}.
-    """
+    """Return the changed attributes if `path` is a media file's description, otherwise {}."""
     key = media_key(path.removesuffix(SIDECAR_SUFFIX))
     if not path.endswith(SIDECAR_SUFFIX) or key is None:
         return {}
@@ -288,7 +281,7 @@ def _media_blobs(state: PastState) -> Blobs:
 
 
 def differing_documents(past: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield the documents in `past` whose files are missing from `other`, or different there."""
+    """Yield documents in `past` whose files are missing from `other` or differ there."""
     uids = {type_.uid for type_ in past.state.schema.content_types}
     for path, entry in past.known.entries.items():
         document = entry.document
@@ -301,7 +294,7 @@ def differing_documents(past: PastState, other: PastState) -> Iterator[tuple[Key
 def _document_change(
     before: Document | None, after: Document | None, viewer: Viewer
 ) -> DocumentChange | None:
-    """Return the difference between two versions, or None if the viewer is not allowed to see any of it."""
+    """Return the difference between two versions, or None if the viewer may see none of it."""
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
         return None
@@ -326,17 +319,14 @@ MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader for the document versions in a branch's history, up to the commit `head`.
-
-    `state` is the state of the site on the branch.
-    """
+    """Reader for document versions in a branch's history up to `head`. `state` is the branch's state."""
 
     past: PastStates
     head: str
     state: State
 
     def versions_of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield a document's earlier versions in one locale, newest first, parsed with the branch's schema.
+        """Yield a document's earlier versions, newest first, parsed with the branch's schema.
 
         Searches at most MAX_SEARCHED_COMMITS commits.
         """
@@ -377,7 +367,7 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _commit_times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the times of the first and last commit of each file, by path, in seconds since 1970."""
+    """Return the times of each file's first and last commit, in seconds since 1970."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -394,7 +384,7 @@ MAX_ATTEMPTS = 20  # A write is retried if another writer moves the branch first
 
 
 class CommittedFiles:
-    """Reader through which a `Changeset` reads the files of a commit instead of those on disk."""
+    """Reader of a commit's files, for a `Changeset`."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
@@ -404,9 +394,9 @@ class CommittedFiles:
         return size_signature(blob.size) if blob else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content and signature. Raises FileNotFoundError if the file is not in the commit.
+        """Return a file's content and signature.
 
-        Raises ConflictError if its content is missing from a partial clone.
+        Raises FileNotFoundError, or ConflictError if a partial clone lacks the content.
         """
         blob = self.blobs.get(path)
         if blob is None:
@@ -425,7 +415,7 @@ class CommittedFiles:
 
 
 class BranchWriter:
-    """Writer for all branches except the served branch. Safe to use from multiple threads and processes."""
+    """Writer for all branches except the served one. Safe for threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
@@ -443,11 +433,11 @@ class BranchWriter:
         authorship: Authorship,
         current_settings: Settings,
     ) -> tuple[State, Result, str]:
-        """Prepare a write and commit it to the branch `name`.
+        """Commit a write to a branch.
 
-        Returns the branch's new state, the result of `prepare`, and the commit id. Raises
-        BranchCheckedOutError if the branch is checked out, BusyError if other writers keep moving it, and
-        GitBusyError if it stays locked.
+        Returns the branch's new state, the result of `prepare` and the commit id. Raises
+        BranchCheckedOutError, BusyError if other writers keep moving the branch, or GitBusyError if it stays
+        locked.
         """
         with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):

@@ -36,7 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that were parsed earlier, with the git blobs from which they were parsed. Both are by path."""
+    """Entries that were parsed earlier, and the blobs they were parsed from, both by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -47,10 +47,9 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the site's configuration in a commit. `blobs` are the commit's files by path.
+    """Return the site's configuration in a commit.
 
-    Raises SetupError if the configuration is invalid, StorageError if the disk is full, and GitError if git
-    fails.
+    Raises SetupError if it is invalid, StorageError if the disk is full, and GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -68,9 +67,9 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 
 
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
-    """Copy a blob to an unnamed temporary file, and return the open file.
+    """Copy a blob to an unnamed temporary file and open it.
 
-    Raises NotFoundError if the blob is missing from the clone, and StorageError if the disk is full.
+    Raises NotFoundError if the clone lacks the blob, and StorageError if the disk is full.
     """
     try:
         with ExitStack() as stack:
@@ -91,11 +90,10 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse a commit's files. Return the entries by path, and the number of bytes that were read.
+    """Parse a commit's files, reusing `known` entries of unchanged files.
 
-    - `blobs`: the commit's files by path.
-    - `known`: earlier entries, which are reused for files with the same content.
-    - `facts`: returns the dimensions and formats of an image.
+    Return the entries by path and the number of bytes read. `facts` returns an image's dimensions and
+    formats.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -153,7 +151,7 @@ def _keep_document(entry: Entry, before: Entry | None) -> Entry:
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches with at most BATCH_BYTES of content. A larger file gets its own batch."""
+    """Group paths into batches of at most BATCH_BYTES. A larger file gets its own batch."""
     part: list[str] = []
     size = 0
     for path in paths:

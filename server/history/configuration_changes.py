@@ -1,4 +1,4 @@
-"""Configuration files (content types, settings and migrations) that a branch has changed, as diffs."""
+"""Configuration files (content types, settings and migrations) that a branch has changed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Changed = Mapping[str, tuple[GitFile | None, GitFile | None]]
 class ConfigurationChange:
     """A changed configuration file.
 
-    `action` is "create", "update" or "delete". `lines` is a unified diff, or None if it can't be shown.
+    `action` is "create", "update" or "delete"; `lines` is None if the diff can't be shown.
     """
 
     path: str
@@ -34,7 +34,7 @@ class ConfigurationChange:
 
 
 def changed_configuration(root: Path, fork: str, head: str) -> Changed:
-    """Return the configuration files that differ between two commits, with both versions, sorted by path."""
+    """Return both versions of the configuration files that differ, sorted by path."""
     if fork == head:
         return {}
     changed = changed_files(root, fork, head)
@@ -46,7 +46,7 @@ def _is_listed(path: str) -> bool:
 
 
 def diffs(root: Path, changed: Changed) -> Iterator[ConfigurationChange]:
-    """Yield the diffs of the changed files. Values of settings that can be secret are omitted."""
+    """Yield the diffs of changed files, without values of settings that can be secret."""
     files = [file for pair in changed.values() for file in pair if file]
     contents = read_blobs(root, [file.id for file in files])
     for path, (before, after) in changed.items():

@@ -1,4 +1,4 @@
-"""Differences between versions of a document. All versions are parsed with the current schema."""
+"""Differences between versions of a document, all parsed with the current schema."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -43,7 +43,7 @@ class LineMatcher(SequenceMatcher[str]):
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
-    """Return the lines of a unified diff, without file headers and with `context` unchanged lines."""
+    """Return a unified diff without file headers."""
     lines = []
     for group in LineMatcher(before, after).get_grouped_opcodes(context):
         (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
@@ -87,7 +87,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], old_positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges. For equal lines at the end, pass reversed ranges."""
+    """Count the equal lines at the start of two ranges, or at the end if the ranges are reversed."""
     size = 0
     for position, new in zip(old_positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -97,10 +97,7 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs of positions of the lines that both texts have in common, in ascending order.
-
-    Only lines that are unique in each text are considered.
-    """
+    """Return ascending pairs of positions of common lines that are unique in both texts."""
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
         line: position for position, line in enumerate(after) if line in unique and line in new_unique
@@ -133,10 +130,7 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The parsed content of a document's file.
-
-    `invalid_keys` contains unknown keys and the names of attributes with invalid values.
-    """
+    """A file's parsed content. `invalid_keys` are unknown keys and attributes with invalid values."""
 
     values: Values
     invalid_keys: tuple[str, ...] = ()
@@ -144,7 +138,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A change to one attribute, with a line diff for multi-line text."""
+    """A change of one attribute, with a line diff for multi-line text."""
 
     before: Any
     after: Any
@@ -154,10 +148,10 @@ class Difference:
 def read_content(
     store: Store, type_: Type | None, path: str, data: bytes, viewer: Viewer | None = None
 ) -> Content | None:
-    """Return the parsed content of a document's file, or None if it is invalid.
+    """Parse a document's file, or return None if it is invalid.
 
-    If the file belonged to a content type other than `type_`, return only the values of compatible attributes
-    that the viewer was allowed to see.
+    If the file belonged to another content type than `type_`, only compatible values that the viewer could
+    see are kept.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -216,9 +210,9 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield each version's values before and after its change. Either is None if there is no readable file.
+    """Yield each version's values before and after its change, or None without a readable file.
 
-    `viewers` contains one viewer for each version (see `read_content`). Raises LimitError.
+    `viewers` has one viewer per version. Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]
@@ -273,12 +267,10 @@ def content_at(
     may_see: Callable[[str], bool] | None = None,
     viewer: Viewer | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit, or None if the document did not exist.
+    """Return a document's content at a commit ("" for the files on disk), or None if it did not exist.
 
-    - `versions`: all versions of the document, which reveal its earlier paths.
-    - `current`: the document in the index, if it still exists.
-    - `commit`: a commit id, or "" for the files on disk.
-    - `may_see`: returns whether the caller is allowed to see the file at a path.
+    `versions` must contain all versions of the document, since they reveal its earlier paths. `may_see`
+    checks a file's path.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -333,12 +325,11 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def visible_values(type_: Type, values: Values, viewer: Viewer) -> dict[str, Any]:
-    """Return the values that the viewer is allowed to see, as JSON, by attribute name."""
     return {a.name: value_json(a, values.get(a.name), viewer) for a in viewer.attributes(type_)}
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Convert an attribute's value to JSON, without anything that is hidden from the viewer."""
+    """Convert an attribute's value to JSON, without anything hidden from the viewer."""
     if is_empty(value):
         return None
     if attribute.holds_components:

@@ -1,4 +1,4 @@
-"""Comparison of two schemas, to find out whether one of them reveals values that the other hides."""
+"""Comparison of two schemas: whether one reveals values that the other hides."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -14,11 +14,10 @@ _NO_COMPONENT = Type("", "component", "", "", "", {})
 
 
 def reveals_more(schema: Schema, other: Schema, uid: str, *, if_in_doubt: bool = False) -> bool:
-    """Return True if `schema` could reveal more of the content type `uid` than `other` does.
+    """Return True if `schema` could reveal more of a content type than `other`, or if they disagree about
+    which files are documents or drafts.
 
-    Also return True if the schemas disagree about which files are documents or drafts. If `if_in_doubt` is
-    set, also return True in doubtful cases, for example if `other` hides an attribute that `schema` does not
-    define.
+    With `if_in_doubt`, doubtful cases count too.
     """
     if schema is other:
         return False
@@ -51,7 +50,7 @@ def _reveals_aliases(type_: Type, earlier: Type) -> bool:
 
 
 def _reveals_in_inverse(schema: Schema, other: Schema, uid: str, name: str) -> bool:
-    """Return True if `schema` shows a private relation on its inverse side, but `other` does not."""
+    """Return True if only `schema` shows a private relation on its inverse side."""
     if other.types[uid].attributes[name].visible:
         return False
     return _shows_inverse(schema, uid, name) and not _shows_inverse(other, uid, name)
@@ -65,7 +64,7 @@ def _shows_inverse(schema: Schema, uid: str, name: str) -> bool:
 def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_in_doubt: bool) -> bool:
     """Return True if `schema` shows a value that `other` hides at the same place in a file.
 
-    `pair` is one content type or component as each of the schemas defines it.
+    `pair` is one type as each schema defines it.
     """
     waiting, seen = [pair], {(pair[0].uid, pair[1].uid)}
     while waiting:
@@ -82,7 +81,7 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_i
 
 
 def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
-    """Return True if `type_` could reveal the value of `key` in a file, although `earlier` hides it."""
+    """Return True if `type_` could reveal the value of `key`, although `earlier` hides it."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
     if attribute is None:
         # No response contains the value, but a later merge or schema could reveal it.
@@ -98,7 +97,7 @@ def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
 
 
 def _attribute_of(type_: Type, key: str) -> Attribute | None:
-    """Return the attribute whose value is stored under `key` in a file, or None if there is none."""
+    """Return the attribute stored under `key` in a file."""
     name = type_.body if key == _TEXT else type_.other_keys
     if key in type_.attributes and key != name:
         name = key
@@ -106,9 +105,9 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 
 
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
-    """Yield pairs of component uids, one from each schema, that can be at the same place in a file.
+    """Yield pairs of component uids, one per schema, that can be at the same place in a file.
 
-    The first uid is "" if only the earlier schema has components there.
+    The first is "" if only the earlier schema has components there.
     """
     for name, before in earlier.attributes.items():
         attribute = type_.attributes.get(name)

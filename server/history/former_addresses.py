@@ -1,4 +1,4 @@
-"""Former public URLs of published documents, found in the git history of the served branch."""
+"""Former public URLs of published documents, from the history of the served branch."""
 
 import re
 import threading
@@ -34,7 +34,7 @@ Key = tuple[str, str, str]  # uid, documentId and locale
 
 
 class FormerVersion(NamedTuple):
-    """A former version of the document `owner`: the file `path` in a commit."""
+    """A former version of `owner`: the file `path` in a commit."""
 
     commit: str
     path: str
@@ -60,9 +60,9 @@ class FormerAddresses:
     def find(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return (document, former address) pairs, newest first, possibly with duplicates. Raises GitError.
+        """Return (document, former address) pairs, newest first, possibly with duplicates.
 
-        Omits versions whose path belonged to a content type that is not in `types`.
+        Omits paths of types not in `types`. Raises GitError.
         """
         if not head:
             return []
@@ -79,9 +79,9 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _served_commits(self, head: str) -> Iterator[Commit]:
-        """Yield the commits that were served, newest first, each with its changes since the previous one.
+        """Yield the commits that were served, newest first.
 
-        Omits the commits of merged branches, because their addresses were never public.
+        Commits of merged branches were never public and are omitted.
         """
         commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
         merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
@@ -110,7 +110,7 @@ class FormerAddresses:
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[FormerVersion]:
-    """Yield the documents' former versions, newest first. Uncertain renames are not followed."""
+    """Yield the documents' former versions, newest first, without following uncertain renames."""
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
@@ -132,10 +132,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader for former addresses, based on the current schema and URL patterns.
-
-    Omits versions whose path belongs to a content type that is not in `uids`.
-    """
+    """Reader for former addresses, using the current schema and URL patterns. Omits types not in `uids`."""
 
     state: State
     former: FormerLayouts
@@ -151,10 +148,7 @@ class _Reader:
         return self.state.settings
 
     def claim(self, version: FormerVersion) -> tuple[PathClaim, str] | None:
-        """Return what the version's path determines (see `PathClaim`), and the URL pattern.
-
-        Return None if the version is a draft, was not public, or has no URL pattern.
-        """
+        """Return the version's `PathClaim` and URL pattern, or None if it was not public or had no URL."""
         path = version.path
         if path not in self._claims:
             usable = is_utf_8(path) and "\n" not in path
@@ -168,7 +162,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_public(self, commit: str, type_: Type) -> bool:
-        """Return True if everything that the current schema shows of `type_` was also public at a commit."""
+        """Return True if everything that the current schema shows of `type_` was public at a commit."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -183,7 +177,7 @@ class _Reader:
     def address(
         self, version: FormerVersion, claim: PathClaim, pattern: str, values: Mapping[str, Any]
     ) -> str:
-        """Return the address of a version with the given values, or "" if it had none."""
+        """Return the address of a version with these values, or "" if it had none."""
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
         if "{documentId}" in pattern:
@@ -194,7 +188,7 @@ class _Reader:
         return fill(pattern, {**own, **values}.get) or ""
 
     def read(self, version: FormerVersion, claim: PathClaim, pattern: str, data: bytes) -> str:
-        """Return the address of a version whose file contains `data`, or "" if it is a draft or invalid."""
+        """Return the address of a version with the content `data`, or "" if it is a draft or invalid."""
         type_, path = claim.type, version.path
         names = [n for n in placeholders_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
@@ -254,9 +248,8 @@ _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return only the lines with the given keys from a YAML file or front matter, to speed up parsing.
-
-    Return None if the values could be parsed differently without the other lines.
+    """Return only the lines with the given keys of a YAML file or front matter, or None if their values could
+    depend on other lines.
     """
     if path.endswith(MARKDOWN):
         ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]

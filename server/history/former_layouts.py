@@ -1,4 +1,4 @@
-"""Path rules at past commits. They determine which document each file contained."""
+"""Path rules at past commits, which determine the document in each file."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -9,10 +9,7 @@ from server.storage.git.log import Commit
 
 
 class FormerLayouts:
-    """Thread-safe cache of the path rules at past commits.
-
-    Reads only commits that changed the configuration.
-    """
+    """Thread-safe cache of the path rules at past commits."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -24,7 +21,7 @@ class FormerLayouts:
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if no configuration up to that commit was valid."""
+        """Return the path rules at a commit, or None if no configuration up to it was valid."""
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]

@@ -61,10 +61,10 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """A site's state at one commit. `size` is its approximate size in bytes.
+    """A site's state at one commit.
 
-    - `unscaled_images`: images whose resized variants do not exist yet.
-    - `image_cache_mark`: the value of `CommitImages.mark` at the last check for new variants.
+    `size` is approximate, in bytes. `unscaled_images` still lack their resized variants, and
+    `image_cache_mark` is the `CommitImages.mark` of the last check for them.
     """
 
     commit: str
@@ -79,7 +79,7 @@ class PastState:
 class PastStates:
     """Thread-safe cache of the states at past commits.
 
-    A state that is too large for the cache is kept until the next one replaces it.
+    A state too large for it stays until the next one replaces it.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -105,23 +105,23 @@ class PastStates:
     def resolve(self, name: str) -> str:
         """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
 
-        Raises ValidationError if none matches, and ConflictError if the site has no commits.
+        Raises ValidationError if none matches, and ConflictError without commits.
         """
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """Return the id of the last commit on a branch, or "" if the branch does not exist.
+        """Return the id of a branch's last commit, or "" if there is no such branch.
 
-        Raises ConflictError if the site has no commits.
+        Raises ConflictError without commits.
         """
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Return the result of `find(name)`, which is cached until a git ref changes.
+        """Return `find(name)`, cached until a git ref changes.
 
-        `prefix` distinguishes the cache keys of different functions.
+        `prefix` keeps the cache keys of different functions apart.
         """
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
@@ -143,9 +143,9 @@ class PastStates:
         return resolve_commit_name(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths of the files that differ between two commits.
+        """Return the paths of files that differ between two commits.
 
-        If `last` is "", `first` is compared with the files on disk.
+        If `last` is "", compare with the files on disk.
         """
         root = self.site.root
         before = read_tree(root, first)
@@ -161,9 +161,9 @@ class PastStates:
         return current | deleted | committed_changes
 
     def pin(self, commit: str) -> PastState:
-        """Build the state at a commit, and keep it in memory forever.
+        """Build the state at a commit and keep it forever.
 
-        Raises ConflictError if the configuration is invalid at that commit.
+        Raises ConflictError if its configuration is invalid.
         """
         self.pinned = self.at(commit)
         return self.pinned
@@ -204,7 +204,7 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def state_for_request(self, commit: str, current_settings: Settings) -> State:
-        """Return the state at a commit, but with the permissions and limits of `current_settings`."""
+        """Return the state at a commit with the permissions and limits of `current_settings`."""
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.unscaled_images:
             self._begin_scaling()
@@ -257,7 +257,7 @@ class PastStates:
         return bool(past.unscaled_images) and past.image_cache_mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state, with image variants that were created after it. The caller must hold the lock."""
+        """Add image variants created since then. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.unscaled_images)
         for path in past.unscaled_images:
@@ -279,7 +279,7 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file with the resized variant `name` of an image.
+        """Return the file of a resized image.
 
         If it was deleted, return None and create it again in the background.
         """
@@ -322,7 +322,6 @@ class PastStates:
         return pending
 
     def is_unchanged_on_disk(self, path: str, blob: Blob) -> bool:
-        """Return True if the file on disk has the same content as the blob."""
         _, _, committed, entries = self.site.basis()
         if path in committed.changed or self._blobs_of(committed.commit).get(path) != blob:
             return False
@@ -375,10 +374,7 @@ class PastStates:
         return configuration
 
     def _reusable_state(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the best recent state from which to build a new state, or None if no schema is the same.
-
-        The best state has the same schema, and the most files in common with the new state.
-        """
+        """Return the recent state with the same schema and the most files in common, or None."""
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
 
@@ -419,10 +415,8 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def commit_filter(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that tells whether a commit was made since `since` and by `author`.
-
-    - `since`: a time or a commit, or "" for all times. A date means the start of that day.
-    - `author`: part of the author's name, or an email address, or "" for all authors.
+    """Return a function that tells whether a commit was made since a time or commit, and by `author` (part of
+    a name, or an email address). "" matches all.
 
     Raises ValidationError if `since` is invalid.
     """

@@ -1,8 +1,4 @@
-"""Dimensions and formats (resized variants) of images in commits.
-
-Images with the same content share their dimensions and formats. Missing formats are generated in the
-background.
-"""
+"""Dimensions and resized variants of images in commits, shared by images with the same content."""
 
 from functools import partial
 from pathlib import Path
@@ -24,7 +20,7 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approxim
 
 
 class CommitImages:
-    """Thread-safe reader for the images in a site's commits, which also creates their resized variants."""
+    """Thread-safe reader of images in commits, which also creates their resized variants."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -32,9 +28,10 @@ class CommitImages:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def read(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return an image's dimensions and cache key. Raises StorageError if the disk is full.
+        """Return an image's dimensions and cache key.
 
-        If a file on disk has the same content, pass its signature as `on_disk` to avoid reading the blob.
+        Passing the signature of an equal file as `on_disk` avoids reading the blob. Raises StorageError if
+        the disk is full.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_EXTENSIONS:
@@ -48,10 +45,7 @@ class CommitImages:
         return picture
 
     def facts(self, path: str, picture: Picture) -> tuple[dict[str, Any] | None, Placeholder | None]:
-        """Return an image's resized variants as JSON, and its placeholder.
-
-        Each is None if it does not exist.
-        """
+        """Return an image's resized variants as JSON and its placeholder, None for what does not exist."""
         if not picture.key:
             return None, None
         return cached_variants_and_placeholder(self._image_cache.folder, picture.key, media_key(path) or "")
@@ -66,10 +60,7 @@ class CommitImages:
         return missing and self._image_cache.may_retry(picture.key)
 
     def generate(self, path: str, blob: Blob) -> bool:
-        """Create an image's resized variants. Return False if the caller should retry later.
-
-        A damaged image gets no variants, and should not be retried.
-        """
+        """Create an image's resized variants. Return False if the caller should retry later."""
         picture, suffix = self.read(path, blob), splitext(path)[1]
         try:
             return self._image_cache.make_variants_from_file(

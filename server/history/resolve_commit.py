@@ -49,7 +49,7 @@ def require_git(root: Path) -> None:
 def resolve_commit_name(root: Path, log: CommitLog, name: str) -> str:
     """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
 
-    Raises ValidationError if none matches, and ConflictError if the site has no commits.
+    Raises ValidationError if none matches, and ConflictError without commits.
     """
     head, time = require_head(root), parse_time(name)
     commit = find_commit(root, name)

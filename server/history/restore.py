@@ -1,4 +1,4 @@
-"""Restoring an earlier version of a document, as an ordinary write of its earlier values."""
+"""Restoring an earlier version of a document, by writing its earlier values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Uncommitted changes: listing the files that differ from the last commit, and committing them."""
+"""Listing and committing of files that differ from the last commit."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,10 +25,9 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs from the last commit, and the document in it.
+    """An uncommitted file and its document.
 
-    `type` is None if the file belongs to no content type. For a renamed file, `earlier_type` is the content
-    type at the old path.
+    `type` is None if no content type owns the file; `earlier_type` is that of a renamed file's old path.
     """
 
     change: FileChange
@@ -44,7 +43,7 @@ class ChangedFile:
 
     @property
     def action(self) -> str:
-        """The kind of change: "create", "update", "rename" or "delete"."""
+        """ "create", "update", "rename" or "delete"."""
         return ACTIONS.get(self.change.status, "update")
 
     @property
@@ -60,9 +59,9 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes that the actor may see, sorted by path.
+    """Return the uncommitted files that the actor may see, sorted by path.
 
-    Only actors with full access see files without a content type. Raises ConflictError if git fails.
+    Files without a content type need full access. Raises ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:
@@ -121,10 +120,9 @@ def commit_changes(
     message: str,
     authorship: Authorship,
 ) -> str:
-    """Commit the current content of files, and return the commit id.
+    """Commit files and return the commit id.
 
-    Raises ValidationError if a path is not among `changed` or the message is empty, and ConflictError if git
-    fails.
+    Raises ValidationError for an empty message or a path not among `changed`, and ConflictError if git fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)

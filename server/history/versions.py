@@ -1,4 +1,4 @@
-"""Versions of a document in git: one for each commit that changed its file, also under an earlier path."""
+"""Versions of a document in git: one for each commit that changed its file."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -36,12 +36,10 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A document version: one change to one file. `commit` is None for an uncommitted change.
+    """One change to a document's file.
 
-    - `type`: the current content type of the document, or None.
-    - `parent`: the id of the parent commit, or "" for the first commit.
-    - `path`: the path after the change, or "" if the file was deleted.
-    - `before`: the path before the change, or "" if the file is new.
+    `commit` is None if it is uncommitted, and `parent` is "" for the first commit. `path` is "" after a
+    deletion; `before` is the earlier path, "" for a new file.
     """
 
     type: Type | None
@@ -56,11 +54,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Kinds of content that a commit changed, which determine who is allowed to see the commit.
+    """What a commit changed, which determines who may see it.
 
-    - `claims`: one example for each content type and draft status of the changed documents.
-    - `media`: whether it changed media files.
-    - `other_files`: whether it changed schemas, or content that belongs to no current content type.
+    `claims` has one example per content type and draft status. `other_files` means schemas, or content of no
+    current type.
     """
 
     claims: tuple[PathClaim, ...]
@@ -70,10 +67,9 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to the commit `head`, newest first, and the document paths in them.
+    """All commits up to `head`, newest first.
 
-    - `claims`: what each path determines about its document, by path.
-    - `paths`: all paths that a document has had, by content type (uid) and documentId.
+    `claims` maps paths to their documents; `paths` has all paths of each document.
     """
 
     head: str
@@ -104,7 +100,7 @@ class Timeline:
 
 
 class Versions:
-    """Thread-safe access to the versions of all documents in a site."""
+    """Thread-safe access to the versions of all documents."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -112,7 +108,7 @@ class Versions:
         self._lock = threading.Lock()
 
     def timeline(self, state: State, commit: str = "") -> Timeline:
-        """Return the timeline up to a commit, or up to HEAD if `commit` is ""."""
+        """Return the timeline up to a commit, or up to HEAD for ""."""
         if commit:
             return self._read(state, commit)
         head, cached = head_commit(self.site.root), self._timeline
@@ -144,10 +140,9 @@ class Versions:
         commit: str = "",
         change_filter: ChangeFilter = _unfiltered,
     ) -> list[Version]:
-        """Return a document's versions up to `commit`, newest first.
+        """Return a document's versions up to `commit`, newest first; for "", also uncommitted changes.
 
-        If `commit` is "", return all versions, including uncommitted changes. `change_filter` returns each
-        change as the caller may see it. If it hides a rename, the history before the rename is omitted.
+        `change_filter` returns each change as the caller may see it; a rename that it hides ends the history.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -180,9 +175,7 @@ class Versions:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_type_document_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's document, even if deleted, or "" if there never was
-        one.
-        """
+        """Return the documentId of a single type's current or deleted document, or ""."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -204,9 +197,9 @@ class Versions:
         claim: "partial[PathClaim | None]",
         change_filter: ChangeFilter,
     ) -> Iterator[Version]:
-        """Yield a version for each uncommitted change to the files at `paths`.
+        """Yield a version for each uncommitted change to `paths`.
 
-        `committed_paths` are the paths that exist in the last commit.
+        `committed_paths` exist in the last commit.
         """
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
@@ -265,7 +258,7 @@ def version_in(commit: Commit, change: FileChange, claim: PathClaim) -> Version:
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return when a version was committed, or when a file with uncommitted changes was saved.
+    """Return when a version was committed or, if uncommitted, saved.
 
     Return None for an uncommitted deletion.
     """
@@ -286,9 +279,9 @@ _UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, change_filter: ChangeFilter, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the deleted documents whose deletion passes `change_filter`, most recently deleted first.
+    """Return documents whose deletion passes `change_filter`, most recent first.
 
-    The versions of each document are sorted with the default locale first. Omits renamed documents.
+    Each one's versions begin with the default locale. Renamed documents are omitted.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
@@ -308,7 +301,7 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return the last change to each path: the git status, the commit's position, and the commit."""
+    """Return each path's last change: the git status, the commit's position, and the commit."""
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
@@ -326,7 +319,7 @@ def _deletions(
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
-    """Yield each deleted file's version, with its position in the timeline. Omits renames."""
+    """Yield each deleted file's version with its position in the timeline, except renames."""
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, last = last_changes[path]

@@ -1,4 +1,4 @@
-"""Rules for which values an actor may see in earlier versions of documents."""
+"""Rules for which values an actor may see in earlier versions."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,9 +12,9 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor who views earlier versions of documents.
+    """An actor who views earlier versions.
 
-    Attributes that are private in any of the `other_schemas` are hidden, too.
+    Attributes that are private in any of `other_schemas` are hidden too.
     """
 
     actor: Actor
@@ -22,7 +22,6 @@ class Viewer:
     other_schemas: tuple[Schema, ...] = ()
 
     def also_hiding(self, *schemas: Schema | None) -> "Viewer":
-        """Return a copy that also hides the attributes that are private in these schemas."""
         known = {id(schema) for schema in (self.state.schema, *self.other_schemas)}
         new = {id(one): one for one in schemas if one is not None and id(one) not in known}
         return replace(self, other_schemas=(*self.other_schemas, *new.values())) if new else self
@@ -40,7 +39,7 @@ class Viewer:
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
     def may_see_key(self, type_: Type, path: str) -> bool:
-        """Return True unless a schema hides the key at `path`, which can be in a component (`box.code`).
+        """Return True unless a schema hides the key at `path`, such as `box.code`.
 
         Keys without an attribute are visible.
         """
@@ -58,7 +57,7 @@ class Viewer:
         return all(self._may_see_key(schema, component, keys[1:]) for component in components)
 
     def may_hide_values(self, type_: Type) -> bool:
-        """Return True if documents of a content type can contain anything that is hidden from the actor."""
+        """Return True if documents of a type can contain anything that is hidden from the actor."""
         return any(
             self._may_miss(schema, type_.uid, set()) for schema in (self.state.schema, *self.other_schemas)
         )

@@ -1,4 +1,4 @@
-"""Filter that finds the versions in which the viewer may see a change."""
+"""Filter for the versions in which the viewer may see a change."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,9 @@ def find_visible_changes(
     *,
     default: bool,
 ) -> list[bool]:
-    """Return for each version whether its viewer is allowed to know that something changed.
+    """Return for each version whether its viewer may know that something changed.
 
-    Versions need to be examined only if they are updates and their content type can hide something from the
-    viewer. At most MAX_EXAMINED of these are examined, and the result for the others is `default`. Raises
-    LimitError.
+    After MAX_EXAMINED doubtful versions, the answer is `default`. Raises LimitError.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

@@ -1,4 +1,4 @@
-"""Checks before a merge: whether the actor has the permissions, and whether the result is valid."""
+"""Checks before a merge: the actor's permissions, and the validity of the result."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 
@@ -25,9 +25,9 @@ FULL_ACCESS_MESSAGE = (
 def require_merge(
     actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, FileSides]
 ) -> None:
-    """Raise ForbiddenError if the actor lacks the permission for a change in the merge.
+    """Raise ForbiddenError if the actor lacks the permission for a change.
 
-    Changes to files other than documents and media require full access.
+    Files other than documents and media require full access.
     """
     for three in documents.values():
         if three.action:
@@ -46,7 +46,6 @@ def require_merge(
 
 
 def needs_full_access(actor: Actor) -> ForbiddenError:
-    """Return the error for changes to files other than documents and media."""
     return ForbiddenError("" if actor.name == PUBLIC else FULL_ACCESS_MESSAGE, actor=actor.name)
 
 
@@ -58,10 +57,10 @@ def _publishes(three: ThreeVersions, documents: Mapping[Key, ThreeVersions]) -> 
 
 
 def require_valid(before: PastState, after: PastState, migrated_paths: Container[str] = ()) -> None:
-    """Raise ValidationError if a merge would make a document invalid.
+    """Raise ValidationError if a merge makes a document invalid, and ConflictError if a file can't be parsed
+    or two files contain the same document.
 
-    Documents in `migrated_paths` may keep their old faults, because only migrations changed them. Raises
-    ConflictError if a merged file can't be parsed, or if two files would contain the same document.
+    Documents in `migrated_paths` may keep old faults.
     """
     changed = dict(differing_documents(after, before))
     unreadable = [
@@ -100,9 +99,9 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in a document.
+    """Yield a document's faults.
 
-    Unique values are compared with all documents in `snapshot`, except those in files at `excluded_paths`.
+    Unique values are compared with all of `snapshot` except files at `excluded_paths`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

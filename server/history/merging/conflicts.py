@@ -1,4 +1,4 @@
-"""Merge conflicts: listing them in a response, and resolving them as a request specifies."""
+"""Merge conflicts: reporting and resolving them."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -26,10 +26,10 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A request's choices for resolving conflicts, by document name and by file path.
+    """A request's choices for conflicts.
 
-    The choice for a document is a side ("ours" or "theirs"), or maps each attribute to a side or to
-    `{"value": …}`.
+    A choice is a side ("ours" or "theirs") or, for a document, a mapping of attributes to sides or `{"value":
+    …}`.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -69,9 +69,9 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: ReadAccess) -> MergeResult:
-    """Add a conflict for each attribute that both sides changed and that the actor is not allowed to read.
+    """Add a conflict for each attribute that both sides changed and the actor may not read.
 
-    Otherwise, the actor could guess the value and use a merge to check the guess.
+    Otherwise, a merge would confirm a guessed value.
     """
     base, ours, theirs = versions.values
     if ours is None or theirs is None:
@@ -92,10 +92,9 @@ def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: R
 
 @dataclass(slots=True)
 class ConflictCollector:
-    """Collector of the conflicts in a merge.
+    """Collector of a merge's conflicts.
 
-    - `documents`, `files`: the conflicts that `resolution` does not resolve.
-    - `known`, `known_files`: all conflicts. Those in documents are (document name, attribute).
+    `documents` and `files` hold the unresolved ones, `known` and `known_files` all of them.
     """
 
     resolution: Resolution
@@ -115,9 +114,9 @@ class ConflictCollector:
     def choices(
         self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the chosen sides and the chosen new values for a document's conflicts, both by attribute.
+        """Return the chosen sides and the new values for a document's conflicts, by attribute.
 
-        If a conflict is not resolved, record the document's conflicts and return None.
+        Record unresolved conflicts and return None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -133,7 +132,7 @@ class ConflictCollector:
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
 
     def require_known(self) -> None:
-        """Raise ValidationError if the request resolves a document or file that has no conflict."""
+        """Raise ValidationError if the request resolves something that has no conflict."""
         known = {name for name, _ in self.known}
         for name, choice in self.resolution.documents.items():
             if name not in known:
@@ -145,10 +144,7 @@ class ConflictCollector:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise MergeConflictError if conflicts are unresolved.
-
-        The error contains only values that the viewer is allowed to see.
-        """
+        """Raise MergeConflictError, with only visible values, if conflicts are unresolved."""
         if not self.documents and not self.files:
             return
         reported = [
@@ -195,7 +191,7 @@ def _conflict_json(
 
 
 def _value_reader(versions: ThreeVersions, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that maps an attribute name to its value on each side, or to {} if it is hidden."""
+    """Return a function that maps an attribute to its value on each side, or to {} if hidden."""
     type_, sides = versions.type, versions.values
     is_readable = may_find(viewer.actor, type_.uid)
     if versions.some_document.status == DRAFT:

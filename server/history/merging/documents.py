@@ -1,4 +1,4 @@
-"""Documents in a merge: finds the changed documents, and writes the merged files."""
+"""Changed documents in a merge, and the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class ThreeVersions:
-    """One document on the three sides of a merge. A side without the document is None."""
+    """One document on the three sides of a merge. A side without it is None."""
 
     base: SideVersion | None
     ours: SideVersion | None
@@ -53,7 +53,7 @@ class ThreeVersions:
 
     @property
     def action(self) -> str:
-        """What the merge does to the document: "create", "update", "delete", or "" for no change."""
+        """ "create", "update", "delete", or "" for no change."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -77,10 +77,10 @@ class ThreeVersions:
 
 @dataclass(frozen=True, slots=True)
 class ConflictDecisions:
-    """How conflicts are resolved, for merging the keys in a file that are not attributes.
+    """Decisions about keys that are not attributes.
 
-    - `side_of`: returns the side that the request has chosen for a file, or "".
-    - `resolved_attributes`: attributes whose conflicts are resolved ("" for the whole document).
+    `side_of` returns the side chosen for a file, or "". `resolved_attributes` contains "" for a whole
+    document.
     """
 
     side_of: Callable[[str], str]
@@ -88,13 +88,13 @@ class ConflictDecisions:
 
 
 def version_name(key: Key, type_: Type) -> str:
-    """Return the name of a version in the API, such as `article/hello/en` or `article/hello/en/draft`."""
+    """Return a version's name in the API, such as `article/hello/en/draft`."""
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
 def read_changed_documents(store: Store, files: Mapping[str, FileSides]) -> dict[Key, ThreeVersions]:
-    """Return the document versions in the changed files, by key. Omits files that can't be parsed."""
+    """Return the document versions in the changed files, without files that can't be parsed."""
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
     sides: list[dict[Key, SideVersion]] = [{}, {}, {}]
@@ -145,10 +145,7 @@ def _key(document: Document) -> Key:
 def resolved_values(
     versions: ThreeVersions, merged: MergeResult, choices: Mapping[str, str]
 ) -> Values | None:
-    """Return the merged values, or None if the document is deleted.
-
-    Conflicts are resolved with the side that `choices` contains for each attribute.
-    """
+    """Return the merged values with the chosen side for each conflict, or None if the document is deleted."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = versions.ours if choices[""] == "ours" else versions.theirs
         return values_of(side.document) if side else None
@@ -169,10 +166,10 @@ def resolved_values(
 def require_hashed_passwords(
     key: Key, versions: ThreeVersions, values: Values, theirs: Schema, new_values: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would copy a password that may be plain text.
+    """Raise ConflictError if a merge would copy a possibly unhashed password, because `theirs` does not
+    define the attribute as a password.
 
-    That is the case if the attribute is not a password in the schema `theirs`. Attributes in `new_values` are
-    not checked, because the request sets them.
+    Attributes in `new_values` are not checked.
     """
     before = values_of(versions.ours.document) if versions.ours else {}
     for name, attribute in versions.type.attributes.items():
@@ -208,9 +205,9 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, versions: ThreeVersions, values: Values | None, decisions: ConflictDecisions
 ) -> dict[str, str | None]:
-    """Return the new texts of a document version's files by path, or None for a deleted file.
+    """Return the new text of each file by path, None for a deleted file.
 
-    Preserves the formatting and comments of both sides if possible, otherwise only those of ours.
+    Comments of both sides are kept if possible, otherwise only ours.
     """
     base, ours, theirs = versions.base, versions.ours, versions.theirs
     if values is None:
@@ -270,10 +267,7 @@ def _text(
 def _edit_merged_lines(
     context: Context, versions: ThreeVersions, values: Values, current: str, decisions: ConflictDecisions
 ) -> str | None:
-    """Merge both sides line by line, and edit the result so that it contains `values`.
-
-    This preserves the comments of both sides. Returns None if it is impossible.
-    """
+    """Merge both sides by line, then edit the result to contain `values`. Returns None if impossible."""
     base, ours, theirs = versions.base, versions.ours, versions.theirs
     assert base
     assert ours
@@ -318,10 +312,7 @@ def _add_other_keys(
     sides: tuple[SideVersion | None, SideVersion, SideVersion],
     decisions: ConflictDecisions,
 ) -> Changes:
-    """Return `changes`, plus the changes that theirs made to keys that are not attributes.
-
-    `sides` are the versions in base, ours and theirs.
-    """
+    """Add the changes of theirs to keys that are not attributes. `sides` are base, ours and theirs."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.resolved_attributes

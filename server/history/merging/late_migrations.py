@@ -34,13 +34,12 @@ MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it
 
 @dataclass(frozen=True, slots=True)
 class MigratedSides:
-    """The sides of a merge, after missing migrations have been applied to them.
+    """The sides of a merge after applying missing migrations.
 
-    - `sides`: the commits to merge.
-    - `our_changes`: the new text of each changed file on the target branch, or None for a deleted file.
-    - `document_counts`: the number of documents that each migration has changed, by the migration's name.
-    - `skipped`: migrations that were skipped, because a merge does not execute their code.
-    - `document_names`: the documents changed on the target branch, such as `article/hello`.
+    - `our_changes`: the new text of each changed file on the target branch, None for a deleted file
+    - `document_counts`: how many documents each migration changed
+    - `skipped`: migrations that need their code, which a merge does not run
+    - `document_names`: the documents changed on the target branch, such as `article/hello`
     """
 
     sides: MergeSides
@@ -51,10 +50,9 @@ class MigratedSides:
 
 
 def apply_missing_migrations(past: PastStates, sides: MergeSides) -> MigratedSides:
-    """Apply to each side of a merge the migrations that only the other side contains.
+    """Apply to each side the migrations that only the other side has, writing only git objects.
 
-    Writes only git objects. Raises ConflictError if there are too many migrations, if one of them can't be
-    applied, or if one would lose values that the side has changed.
+    Raises ConflictError if there are too many, one can't be applied, or one would lose changed values.
     """
     root = past.site.root
     base, ours, theirs = (_migration_texts(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -101,9 +99,9 @@ def _migration_texts(root: Path, commit: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _AddedMigrations:
-    """Texts of the migrations that only ours or only theirs has added since base, by path.
+    """Migrations that one side added since base: texts by path.
 
-    If both sides added different migrations at the same path, `new_paths` maps it to a new path for theirs.
+    `new_paths` maps a path used by both sides to a new one for theirs.
     """
 
     by_ours: Mapping[str, str]
@@ -142,10 +140,7 @@ def _read(path: str, text: str) -> Migration:
 def _enumeration_values(
     past: PastStates, sides: MergeSides, migrations: Iterable[Migration]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the allowed values of enumerations, by `UID.attribute`.
-
-    Return {} if no migration converts an attribute to an enumeration.
-    """
+    """Return the allowed values of enumerations by `UID.attribute`, or {} if no migration needs them."""
     if all(each.arguments.get("type") != "enumeration" for each in migrations):
         return {}
     types = (t for commit in (sides.ours, sides.theirs) for t in past.schema(commit).types.values())
@@ -153,7 +148,7 @@ def _enumeration_values(
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader for a commit's files that loads the files at `paths` in advance, in one batch."""
+    """Reader of a commit's files that loads those at `paths` in advance."""
 
     def __init__(self, root: Path, blobs: Blobs, paths: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -173,15 +168,10 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 
 @dataclass(slots=True)
 class _Replay:
-    """Replay of migrations on one side of a merge.
+    """Replay of migrations on one side, called `name` in messages.
 
-    - `name`: the side's name in messages.
-    - `document_paths`: the paths of the documents to migrate, or None for all documents.
-    - `missing_migrations`: the texts of the migrations that are missing on this side.
-    - `new_paths`: the new paths of the side's own migrations.
-
-    The other fields contain the results: `documents` counts the documents that each migration has changed,
-    and `losses` contains the values that migrations would lose.
+    `document_paths` limits the documents (None for all). `missing_migrations` are texts to add and
+    `new_paths` the side's own renamed migrations. The other fields are results.
     """
 
     past: PastStates
@@ -200,7 +190,7 @@ class _Replay:
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
         """Apply the migrations of both sides in order, except those that run code.
 
-        Raises ConflictError if a missing migration would lose values that are not listed in `base_losses`.
+        Raises ConflictError if a missing one would lose values not in `base_losses`.
         """
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs
@@ -241,7 +231,7 @@ class _Replay:
     ) -> None:
         """Apply one migration if possible.
 
-        Raises ConflictError if the migration is missing on this side and can't be applied.
+        Raises ConflictError if this side lacks it and it can't be applied.
         """
         assert self.changeset is not None
         is_new = migration.path in self.missing_migrations
@@ -288,9 +278,10 @@ class _Replay:
         return draft, before
 
     def _skip_or_raise(self, migration: Migration, reason: str) -> None:
-        """Skip a migration that can't be applied, or raise ConflictError.
+        """Skip a migration that can't be applied if this side is the merge base or an earlier one was
+        skipped.
 
-        It can be skipped if it is applied to the merge base, or if an earlier migration was skipped.
+        Otherwise raise ConflictError.
         """
         if self.skipped or self.name == BASE:
             self.skipped.append(migration.label)
@@ -314,12 +305,12 @@ class _Replay:
         }
 
     def changes(self) -> dict[str, str | None]:
-        """Return the new text of each changed file by path, or None for a deleted file."""
+        """Return each changed file's new text, None for a deleted file."""
         writes = self.changeset.writes() if self.changeset else ()
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Commit the changes and return the commit id. If nothing changed, return the side's own commit."""
+        """Commit the changes and return the commit id, or the side's own commit if nothing changed."""
         changes = self.changes()
         if not changes:
             return self.commit
@@ -331,7 +322,7 @@ class _Replay:
 
 
 def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:
-    """Return a value that a migration would lose, in a form that can be compared between sides."""
+    """Return a value that a migration would lose, comparable between sides."""
     claim = Layout(before.schema, before.settings).claim(finding.path)
     text = draft.original_texts.get(finding.path) or draft.text_or_none(finding.path) or ""
     try:
@@ -344,7 +335,7 @@ def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:
 
 
 def migration_counts(migrated: MigratedSides) -> Iterator[tuple[str, int, bool]]:
-    """Yield each migration's name, the number of documents that it changed, and whether it was applied."""
+    """Yield each migration's name, how many documents it changed, and whether it was applied."""
     for name, count in sorted(migrated.document_counts.items()):
         yield name, count, True
     for name in migrated.skipped:

@@ -1,7 +1,4 @@
-"""Merging one branch into another.
-
-A merge is committed and validated before any branch is moved.
-"""
+"""Merging of branches. A merge is committed and validated before any branch moves."""
 
 import threading
 import time
@@ -47,10 +44,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class CommitToServe:
-    """A commit that is about to be served.
-
-    `require_fit` raises an error if the served state has changed so that the commit no longer fits.
-    """
+    """A commit about to be served. `require_fit` raises an error if it no longer fits the served state."""
 
     merge: PreparedMerge
     changeset: Changeset
@@ -58,10 +52,10 @@ class CommitToServe:
 
 
 def serve_commit(site: Site, commit_to_serve: CommitToServe, authorship: Authorship) -> str:
-    """Write a commit's files to disk, and move the served branch to the commit.
+    """Write a commit's files and move the served branch to it.
 
     Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
-    busy, ConflictError if a file has changed, and any error from `require_fit`.
+    busy, ConflictError if a file has changed, and the errors of `require_fit`.
     """
     with _exclusive_commit(site, commit_to_serve.merge) as index:
         committer = Person.parse(site.state.settings.git.committer)
@@ -80,7 +74,7 @@ def _put(arrival: CommitToServe, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, merge: PreparedMerge) -> Iterator[LockedIndex]:
-    """Context manager that blocks other commits to the site, and yields git's locked index."""
+    """Block other commits to the site, and yield git's locked index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("timed out waiting for other commits to finish")
@@ -116,9 +110,9 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A request to merge the branch `name` into the branch `target` ("" for the served branch).
+    """A request to merge the branch `name` into `target` ("" for the served branch).
 
-    If `if_match` is set, it must contain the id of the last commit on the branch `name`.
+    `if_match` must contain the last commit of `name`.
     """
 
     name: str
@@ -131,9 +125,9 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """A migration that was missing on one of the branches, and the number of documents that it changed.
+    """A migration that one branch lacked, and how many documents it changed.
 
-    `applied` is False if the migration was skipped.
+    `applied` is False if it was skipped.
     """
 
     name: str
@@ -143,10 +137,9 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class BranchMergeResult:
-    """Result of a merge.
+    """Result of a merge: "merge", "fast-forward" or "nothing".
 
-    `result` is "merge", "fast-forward" or "nothing". `commit` is a commit id, or "pending" if git could not
-    move the branch yet.
+    `commit` is "pending" if git could not move the branch yet.
     """
 
     target_branch: str
@@ -158,7 +151,7 @@ class BranchMergeResult:
 
 
 class _BranchMovedError(Exception):
-    """Raised if the target branch has changed since the merge was planned."""
+    """Raised if the target branch has changed since the planning."""
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -167,9 +160,9 @@ class _BranchMovedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedMerge:
-    """A merge that has been planned and validated. No branch points to its commit yet.
+    """A validated merge.
 
-    `changed` contains the new and changed documents. `documents` is their number, plus that of deleted ones.
+    No branch points to its commit yet. `documents` counts the `changed` and the deleted ones.
     """
 
     plan: Plan
@@ -191,7 +184,7 @@ class _ValidatedMerge:
 
 @dataclass(frozen=True, slots=True)
 class _FilesToWrite:
-    """The files to write for a merge (`changeset`), and its commit (`joined`)."""
+    """The files to write for a merge, and its commit (`joined`)."""
 
     ready: _ValidatedMerge
     changeset: Changeset
@@ -199,17 +192,17 @@ class _FilesToWrite:
 
 
 class Merger:
-    """Service that merges branches. Safe to use from multiple threads and processes."""
+    """Service that merges branches. Safe for threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
         self._lock = threading.Lock()  # Concurrent merges would fail.
 
     def merge(self, request: MergeRequest, current_settings: Settings) -> BranchMergeResult:
-        """Merge a branch into another branch. If this raises an error, nothing has changed.
+        """Merge a branch into another; after an error, nothing has changed.
 
-        Raises MergeConflictError if there are conflicts, PreconditionError if the branch has changed, and
-        ValidationError if the result would be invalid.
+        Raises MergeConflictError for conflicts, PreconditionError if the branch has changed, and
+        ValidationError if the result is invalid.
         """
         served = self.branches.served()
         into = request.target or served
@@ -234,7 +227,7 @@ class Merger:
     def _plan_and_validate(
         self, request: MergeRequest, sides: MergeSides, files: Changeset, current_settings: Settings
     ) -> _ValidatedMerge:
-        """Plan a merge, create its commit and validate the result. Raises the same errors as `merge`."""
+        """Plan a merge, create its commit and validate the result. Raises the errors of `merge`."""
         planner = Planner(self.past, request.actor, current_settings, request.resolution)
         plan = planner.plan(sides, files)
         names = [
@@ -355,9 +348,9 @@ class Merger:
         authorship: Authorship,
         current_settings: Settings,
     ) -> _FilesToWrite:
-        """Add the merged files to the changeset, and prepare the commit with git's hooks and filters.
+        """Add the merged files to the changeset and prepare the commit with git's hooks and filters.
 
-        Raises ConflictError if a hook rejects the commit or git is busy.
+        Raises ConflictError if a hook rejects it or git is busy.
         """
         sides = ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, GitFile)}
@@ -397,7 +390,7 @@ class Merger:
             raise _BranchMovedError(error) from error
 
     def _require_fit(self, ready: _ValidatedMerge, context: Context) -> None:
-        """Raise an error if the served state has changed so that the merge is no longer possible."""
+        """Raise an error if the served state has changed in a way that rules out the merge."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:

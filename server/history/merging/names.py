@@ -1,7 +1,4 @@
-"""Check for file names in commits that must not be written to disk.
-
-For example, `.GIT/config` could replace the repository's configuration on a file system that ignores case.
-"""
+"""Check for file names in commits that must not be written to disk, such as `.GIT/config`."""
 
 import os
 import re
@@ -19,7 +16,7 @@ _MAX_NAME_BYTES = 255  # the limit in most file systems
 
 
 def find_forbidden_path(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that must not be written to disk, and the reason, or two empty strings.
+    """Return the first forbidden path and the reason, or two empty strings.
 
     Paths outside the site begin with `../`.
     """

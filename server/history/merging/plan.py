@@ -1,4 +1,4 @@
-"""Plan for a merge: the new content of each changed file, as text or as a git object."""
+"""Plan of a merge: the new content of each changed file, as text or git object."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,12 +67,10 @@ Outcome = str | GitFile | None  # text, a git object, or None for a deleted file
 
 @dataclass(slots=True)
 class Plan:
-    """The files that a merge changes on the target branch, and the documents in them.
+    """The files and documents that a merge changes on the target branch.
 
-    - `outcomes`: the new content of each changed file.
-    - `migrated`: set if migrations were applied first.
-    - `skipped`: why migrations could not be applied, or "".
-    - `their_schema`: the schema of theirs, set only if the documents contain passwords.
+    `skipped` tells why migrations were not applied. `their_schema` is set only if documents contain
+    passwords.
     """
 
     sides: MergeSides
@@ -84,7 +82,7 @@ class Plan:
 
     @property
     def is_fast_forward(self) -> bool:
-        """True if the merge is a fast-forward, which needs no merge commit."""
+        """True if no merge commit is needed."""
         return self.sides.is_fast_forward and (
             not self.migrated or self.migrated.sides.theirs == self.sides.theirs
         )
@@ -92,10 +90,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Planner for merges. It changes neither branches nor files on disk.
+    """Planner of merges, which changes no branches or files.
 
-    If `whole_repository` is set, files outside the site's folder are merged too, and the configuration may be
-    invalid.
+    With `whole_repository`, files outside the site are merged too, and the configuration may be invalid.
     """
 
     past: PastStates
@@ -109,9 +106,9 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
-        """Plan a merge, after applying the missing migrations to each side.
+        """Plan a merge after applying missing migrations.
 
-        `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
+        `changeset` reads the target branch. Raises the errors of `_plan`.
         """
         self._require_configuration(sides)
         skipped = ""
@@ -150,9 +147,8 @@ class Planner:
                 raise needs_full_access(self.actor)
 
     def require_result(self, plan: Plan, commit: str) -> None:
-        """Raise ForbiddenError if the actor lacks permission for any change in the merge commit.
-
-        Unlike the other checks, this includes the changes that migrations make.
+        """Raise ForbiddenError if the actor lacks permission for a change in the merge commit, including
+        those of migrations.
         """
         if self.actor.everything or not plan.migrated:
             return
@@ -168,7 +164,6 @@ class Planner:
     def _with_skipped_migrations(
         self, error: MergeConflictError, sides: MergeSides, skipped: Sequence[str]
     ) -> MergeConflictError:
-        """Return a copy of `error` that also names the skipped migrations."""
         if not skipped:
             return error
         ours = read_tree(self.root, sides.ours, (MIGRATIONS,))
@@ -186,10 +181,10 @@ class Planner:
         return MergeConflictError(what, {**error.details, "migrations": rows})
 
     def _plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
-        """Plan a merge of the commits as they are, without applying migrations.
+        """Plan a merge without applying migrations.
 
-        Raises ForbiddenError, ConflictError, LimitError or MergeConflictError. Raises ValidationError if the
-        request contains a choice for something that has no conflict.
+        Raises ForbiddenError, ConflictError, LimitError, MergeConflictError, or ValidationError for a choice
+        without a conflict.
         """
         plan, unmerged = Plan(sides), ConflictCollector(self.resolution)
         files, before = (
@@ -224,10 +219,7 @@ class Planner:
     def _merge_configuration(
         self, plan: Plan, files: Mapping[str, FileSides], before: PastState, unmerged: ConflictCollector
     ) -> tuple[Schema, Settings]:
-        """Merge the configuration files. Return the merged schema and settings.
-
-        Raises ForbiddenError and ConflictError.
-        """
+        """Merge the configuration files. Raises ForbiddenError and ConflictError."""
         names = {path: Blob("", 0) for path in files}
         changed = [path for path in configuration_files(names) if not files[path].is_merged]
         if not changed:
@@ -255,7 +247,7 @@ class Planner:
     def _require_no_exposure(
         self, schema: Schema, sides: MergeSides, documents: Mapping[Key, ThreeVersions]
     ) -> None:
-        """Raise ForbiddenError if a merge could reveal hidden values and the actor lacks full access."""
+        """Raise ForbiddenError if the merge could reveal hidden values and the actor lacks full access."""
         merged = [three for three in documents.values() if three.action]
         if self.actor.everything or not merged:
             return
@@ -279,7 +271,7 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: ConflictCollector, path: str, file: FileSides) -> None:
-        """Add a file that is not a document to the plan. Text is merged line by line."""
+        """Add a file that is not a document. Text is merged line by line."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -359,7 +351,7 @@ class Planner:
         merged: MergeResult,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
-        """Return a document's values after its conflicts are resolved. Raises ValidationError."""
+        """Return a document's values after resolving its conflicts. Raises ValidationError."""
         sides, given = choices
         values = resolved_values(three, merged, sides)
         if values is None or not given:

@@ -22,9 +22,8 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class MergeSides:
-    """The three commits in a merge: `theirs` is merged into `ours`, and `base` is their merge base.
-
-    `is_fast_forward` is True if `ours` is the first parent of `theirs`, so no merge commit is needed.
+    """The commits of a merge: `theirs` into `ours`, with the merge base `base`. For a fast-forward, `ours` is
+    the first parent of `theirs`.
     """
 
     base: str
@@ -39,7 +38,7 @@ class MergeSides:
 
 @dataclass(frozen=True, slots=True)
 class FileSides:
-    """A file that ours or theirs has changed since base. A side without the file is None."""
+    """A file changed since base. A side without it is None."""
 
     base: GitFile | None
     ours: GitFile | None
@@ -57,7 +56,7 @@ class FileSides:
 
 @dataclass(frozen=True, slots=True)
 class SideVersion:
-    """A document version on one side of a merge, and the content of its file."""
+    """A document version on one side of a merge, and its file's content."""
 
     document: Document
     data: bytes
@@ -78,10 +77,10 @@ def sides_of(log: CommitLog, ours: str, theirs: str) -> MergeSides:
 def changed_files_of(
     root: Path, sides: MergeSides, *, whole_repository: bool = False
 ) -> dict[str, FileSides]:
-    """Return the files that ours or theirs has changed since base, by path relative to the site.
+    """Return the files changed since base, by path relative to the site.
 
-    Raises ConflictError for forbidden paths. Unless `whole_repository` is set, also raises ConflictError for
-    special files, and LimitError for too many files.
+    Raises ConflictError for forbidden paths and, unless `whole_repository`, for special files; raises
+    LimitError for too many files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -112,7 +111,7 @@ def require_writable(
 
 
 def require_no_nesting(paths: Collection[str]) -> None:
-    """Raise ConflictError if a merge would make a path both a file and a folder."""
+    """Raise ConflictError if a path would be both a file and a folder."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
@@ -129,7 +128,7 @@ def is_plain(path: str, *versions: GitFile | None) -> bool:
 
 
 def _refuse_special(path: str, before: GitFile | None, after: GitFile | None) -> None:
-    """Raise ConflictError unless both versions are regular files that differ only in content."""
+    """Raise ConflictError unless both are regular files that differ only in content."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(

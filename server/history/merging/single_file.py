@@ -1,4 +1,4 @@
-"""Merge of a document file without access to commits, for the git merge driver."""
+"""Merge of one document file without access to commits, for the git merge driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ BODY = "body below the front matter"  # No key in a file has this name.
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The three versions of a file before the merge. `base` is empty if both sides added the file."""
+    """The three versions of a file. `base` is empty if both sides added it."""
 
     base: bytes
     ours: bytes
@@ -41,10 +41,9 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """The merged file, and the attributes and keys in conflict.
+    """The merged file, and the keys in conflict.
 
-    The four texts differ only in the values in conflict: `text` contains the values from ours, `theirs` and
-    `base` contain those from theirs and base, and `common` contains none.
+    In conflicts, `text` has the values of ours, `theirs` and `base` have their own, and `common` has none.
     """
 
     text: str
@@ -76,10 +75,7 @@ class _SingleFile:
 
 
 def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | None:
-    """Merge the versions of a document file. `now` is the new value of updatedAt.
-
-    Returns None if the versions can't be merged attribute by attribute.
-    """
+    """Merge a document file by attribute, or return None if impossible. `now` is the new updatedAt."""
     three = _three_versions(store, path, texts)
     if three is None:
         return None
@@ -108,9 +104,9 @@ def _version(store: Store, path: str, data: bytes) -> SideVersion | None:
 
 
 def store_without_attributes(store: Store, path: str) -> Store:
-    """Return a store that parses the file with a content type without attributes, to merge it key by key.
+    """Return a store whose only content type has no attributes, to merge the file key by key.
 
-    Markdown below the front matter is merged line by line.
+    Markdown below the front matter is merged by line.
     """
     body = {BODY: Attribute(BODY, "richtext")} if path.endswith(MARKDOWN) else {}
     uid = "api::document.document"
@@ -132,7 +128,7 @@ def store_without_attributes(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _ConflictValues:
-    """An attribute's value in conflict: one per side, and one without the conflicting parts (`common`)."""
+    """A conflicting attribute's value on each side, and without the conflicting parts (`common`)."""
 
     ours: Any
     theirs: Any
@@ -142,10 +138,7 @@ class _ConflictValues:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """The merge of one document.
-
-    `unresolved_paths` contains the file's path if keys that are not attributes are in conflict.
-    """
+    """The merge of one document. `unresolved_paths` has its path if keys that are not attributes conflict."""
 
     store: Store
     versions: ThreeVersions
@@ -157,7 +150,7 @@ class _Merge:
         return self.versions.some_document.path
 
     def result(self) -> MergedFile | None:
-        """Return the merged file, or None if the merged values can't be stored in a file."""
+        """Return the merged file, or None if its values can't be stored."""
         merged, ours = self.versions.merged(), self.versions.ours
         assert ours
         assert merged.values is not None
@@ -211,7 +204,7 @@ class _Merge:
     def _with_conflicts(
         self, text: str, document: Document, choices: Mapping[str, _ConflictValues]
     ) -> MergedFile | None:
-        """Return the merged file with its conflicts. `text` and `document` contain the values from ours."""
+        """Return the file with its conflicts. `text` and `document` contain the values of ours."""
         three, context = self.versions, self._context(text.encode())
         assert three.ours
         assert three.theirs

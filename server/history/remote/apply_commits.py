@@ -1,4 +1,4 @@
-"""Takeover: applies a remote commit to the site in a single write, and preserves local changes."""
+"""Takeover: applies a remote commit to the site in a single write, keeping local changes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -51,8 +51,8 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 class AppliedCommit:
     """The result of applying a remote commit.
 
-    - `method`: how `commit` follows from the previous commit, such as FORWARD or MERGE.
-    - `backup_ref`: a ref to the previous commit if the new history does not contain it, otherwise "".
+    `method` is e.g. FORWARD or MERGE. `backup_ref` refers to the previous commit if the new history lacks it,
+    and is otherwise "".
     """
 
     commit: str
@@ -67,14 +67,14 @@ class _SiteChangedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Files that a commit changes. `special` contains symbolic links and other special files."""
+    """Files that a commit changes. `special` are symbolic links and the like."""
 
     regular: Tree
     special: Tree
 
 
 class Takeover:
-    """Service that applies remote commits to the site. Safe to use from multiple threads and processes."""
+    """Service that applies remote commits. Safe for threads and processes."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -90,10 +90,10 @@ class Takeover:
     def take_over(
         self, remote_commit: str, branch: str = "", authorship: Authorship | None = None
     ) -> AppliedCommit:
-        """Apply a remote commit to the served branch. If `branch` is given, it must be the served branch.
+        """Apply a remote commit to the served branch, which must be `branch` if given.
 
-        If the commit is a write made by Bifolio, `authorship` is its author. Raises RemoteMergeError,
-        BusyError and StorageError.
+        `authorship` is the author of a write made by Bifolio. Raises RemoteMergeError, BusyError and
+        StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(remote_commit, branch, authorship)
@@ -105,9 +105,10 @@ class Takeover:
         authorship: Authorship | None = None,
         included_edits: Mapping[str, bytes] = MappingProxyType({}),
     ) -> AppliedCommit:
-        """Apply a commit like `take_over`. The caller must hold the takeover lock.
+        """Apply a commit like `take_over`.
 
-        `included_edits` contains files with local edits that the commit already includes.
+        The caller must hold the takeover lock. `included_edits` are local edits that the commit already
+        contains.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
@@ -156,7 +157,7 @@ class Takeover:
         return AppliedCommit(target.commit, target.how, files, kept)
 
     def _commit_queued_writes(self) -> None:
-        """Try to commit all queued writes. Raises RemoteMergeError if a merge remains uncommitted."""
+        """Commit all queued writes. Raises RemoteMergeError if a merge remains uncommitted."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.has_staged_writes:
@@ -170,10 +171,10 @@ class Takeover:
     def _write_and_move_branch(
         self, head: str, target: Target, folder: Path, authorship: Authorship, other_refs: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write a commit's files to disk, move the branch to the commit, and update `other_refs`.
+        """Write a commit's files, move the branch to it and update `other_refs`.
 
-        Returns the number of changed files and the commit id, or "pending" instead of the id if git could not
-        move the branch yet.
+        Returns the number of changed files and the commit id, or "pending" if git could not move the branch
+        yet.
         """
         repository, _ = self.site.committer.find_repository()
         files, changeset = self._changed_files(head, target.commit), Changeset(self.root)
@@ -203,7 +204,7 @@ class Takeover:
         return len(outcomes), serve_commit(self.site, arrival, authorship)
 
     def _changed_files(self, head: str, commit: str) -> _Files:
-        """Return the files that differ between `head` and `commit`, as they are in `commit`."""
+        """Return the files that differ between `head` and `commit`, as in `commit`."""
         found = changed_files(self.root, head, commit)
         try:
             require_writable(self.root, commit, found)
@@ -229,7 +230,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the new files by path, with local edits merged into them.
+        """Return the new files by path, with local edits merged in.
 
         Raises RemoteMergeError if an edit can't be merged.
         """
@@ -259,7 +260,7 @@ class Takeover:
         folder: Path,
         before: Mapping[str, Signature | None],
     ) -> None:
-        """Add files to a changeset, with the content that a git checkout would write."""
+        """Add files with the content that a git checkout would write."""
         staged = {path: file for path, file in outcomes.items() if isinstance(file, GitFile)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
@@ -278,10 +279,9 @@ class Takeover:
 
 
 def served_branch(root: Path, expected: str) -> str:
-    """Return the name of the checked-out branch.
+    """Return the checked-out branch.
 
-    Raises RemoteMergeError if no branch is checked out, or if `expected` is not "" and a different branch is
-    checked out.
+    Raises RemoteMergeError if there is none, or if it is not `expected` (unless "").
     """
     branch = checked_out_branch(root)
     if not branch:
@@ -300,7 +300,7 @@ def _authorship(target: Target) -> Authorship:
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:
-    """Return the files' signatures by path. Raises RemoteMergeError if a file can't be accessed."""
+    """Return the files' signatures by path. Raises RemoteMergeError if one can't be read."""
     signatures: dict[str, Signature | None] = {}
     for path in paths:
         try:
@@ -326,7 +326,7 @@ def _require_mergeable(edited: Mapping[str, Edit], special: Collection[str]) -> 
 
 
 def _require_free_paths(repository: Repository, special: Tree, incoming: Tree) -> None:
-    """Raise RemoteMergeError if a checkout would overwrite staged or untracked local files."""
+    """Raise RemoteMergeError if a checkout would overwrite staged or untracked files."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_files_in_the_way(repository, incoming_paths)):
         raise RemoteMergeError(

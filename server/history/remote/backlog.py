@@ -18,10 +18,9 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The commits that have not been pushed yet: their number, their age, and why the last push failed.
+    """Commits that have not been pushed yet.
 
-    - `oldest_at`: the time of the oldest commit, in seconds since 1970.
-    - `files`: the files in conflict, if the error is a conflict.
+    `oldest_at` is in seconds since 1970; `error` is that of the last push, and `files` are those in conflict.
     """
 
     commit_count: int = 0
@@ -31,7 +30,7 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """Return a site's backlog, which is empty if pushing is disabled. Raises GitError."""
+    """Return a site's backlog, empty if pushing is disabled. Raises GitError."""
     branch = settings.git.branch or checked_out_branch(root)
     if not settings.git.push or not branch:
         return Backlog()
@@ -58,7 +57,7 @@ def _last_failure(root: Path) -> Backlog:
 
 
 def store_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Store the error from the last push for other processes, or clear it if `error` is ""."""
+    """Store the last push's error for other processes; "" clears it."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

@@ -15,9 +15,9 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An uncommitted change to a file: in git's index (`staged`), on disk (`edited`), or both.
+    """An uncommitted change in git's index (`staged`) or on disk (`edited`).
 
-    `hidden` is set if `git status` omits the file because of `--assume-unchanged` or `--skip-worktree`.
+    `hidden` files are missing from `git status` because of `--assume-unchanged` or `--skip-worktree`.
     """
 
     staged: bool
@@ -31,7 +31,7 @@ class Edit:
 
 
 def find_edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the uncommitted changes to files, by path. Raises CommitError."""
+    """Return the uncommitted changes by path. Raises CommitError."""
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
         printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
@@ -55,10 +55,9 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Commit the working tree on top of `head` without moving a branch. Return the commit id.
+    """Commit all tracked files and those at `paths` on top of `head`, moving no branch.
 
-    The commit contains all tracked files and the files at `paths`. `folder` is for temporary files. Raises
-    CommitError.
+    Return the commit id. `folder` is for temporary files. Raises CommitError.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")
@@ -81,7 +80,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def file_folder_swaps(paths: Iterable[str]) -> set[str]:
-    """Return the changed paths at which a file has replaced a folder, or a folder has replaced a file."""
+    """Return the changed paths at which a file and a folder replaced each other."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

@@ -1,4 +1,4 @@
-"""Follower: the process that fetches from the git remote and integrates new commits."""
+"""Follower: the process that fetches from the git remote and applies new commits."""
 
 import logging
 from contextlib import ExitStack, suppress
@@ -38,7 +38,7 @@ STATUS_INTERVAL_S = 10.0  # An unchanged status is written again after this inte
 
 
 class Follower(Job):
-    """Job that fetches from the remote and applies new commits. Only one process is the follower."""
+    """Job that applies new commits of the remote. Only one process is the follower."""
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
@@ -60,7 +60,7 @@ class Follower(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Fetch once if this process is the follower. Return the number of seconds until the next run."""
+        """Fetch once if this process is the follower. Return the seconds until the next run."""
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()
             return self._timing.follow_remote_s
@@ -78,7 +78,7 @@ class Follower(Job):
         self._is_leading = False
 
     def _try_lead(self) -> bool:
-        """Try to become the follower. Return True if this process is now the follower."""
+        """Try to become the follower. Return True if this process is the follower now."""
         if not self._is_leading:
             with ExitStack() as resources:
                 if not resources.enter_context(FileLock(state_folder(self.root) / _LOCK_FILE).held()):
@@ -91,7 +91,7 @@ class Follower(Job):
         return True
 
     def _follow(self, stopping: Event) -> float:
-        """Fetch once and merge new commits. Return the number of seconds until the next fetch."""
+        """Fetch and merge once. Return the seconds until the next fetch."""
         settings = self.site.state.settings
         if not settings.git.remote or settings.git.follow is None:
             delete_status(self.root)
@@ -115,7 +115,6 @@ class Follower(Job):
     # --- one round -------------------------------------------------------------------------------------
 
     def fetch_and_merge(self, settings: Settings) -> RemoteStatus:
-        """Fetch once, merge new commits, and return the resulting status."""
         branch = settings.git.branch or checked_out_branch(self.root)
         status = RemoteStatus(
             CURRENT, settings.git.remote, branch, self._status.commit, asked=self._status.asked
@@ -154,9 +153,9 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known_commit: str, remote_commit: str) -> None:
-        """Apply a remote commit to the site, unless that failed before and nothing has changed since.
+        """Apply a remote commit, unless that failed before and nothing has changed since.
 
-        `known_commit` is the remote commit that was applied last.
+        `known_commit` was applied last.
         """
         head = head_commit(self.root)
         if remote_commit == head == known_commit and checked_out_branch(self.root) == branch:

@@ -29,9 +29,9 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The commit to check out, and how it follows from the current commit (`how`), such as FORWARD or MERGE.
+    """The commit to check out, and how it follows from the current one, such as FORWARD or MERGE.
 
-    `included_edits` contains files with local edits that the commit already includes.
+    `included_edits` are local edits that it already contains.
     """
 
     commit: str
@@ -46,10 +46,9 @@ class Target:
 
 
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
-    """Return the commit to check out, given the served commit `head` and the remote branch's last commit.
+    """Return the commit to check out.
 
-    `known_commit` is the last remote commit that was merged, or "". Raises RemoteMergeError if there are
-    conflicts.
+    `known_commit` is the last merged remote commit, or "". Raises RemoteMergeError for conflicts.
     """
     root = past.site.root
     rewritten = bool(known_commit) and not is_ancestor(root, known_commit, remote_commit)
@@ -70,7 +69,7 @@ def find_target(past: PastStates, head: str, remote_commit: str, known_commit: s
 
 
 def plan_integration(past: PastStates, sides: MergeSides, files: Changeset) -> Plan:
-    """Plan a merge of the whole repository. Raises RemoteMergeError if there are conflicts."""
+    """Plan a merge of the whole repository. Raises RemoteMergeError for conflicts."""
     try:
         plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole_repository=True).plan(
             sides, files
@@ -85,10 +84,7 @@ def plan_integration(past: PastStates, sides: MergeSides, files: Changeset) -> P
 
 
 def base_with_edits(past: PastStates, head: str, target: Target) -> str:
-    """Return the base commit for merging local edits into the target.
-
-    It is `head`, plus the local edits that the target already includes.
-    """
+    """Return the base for merging local edits: `head` plus the edits that the target already contains."""
     if not target.included_edits:
         return head
     return make_commit(
@@ -102,7 +98,7 @@ def _merge(past: PastStates, sides: MergeSides) -> str:
 
 
 def _reapply(past: PastStates, sides: MergeSides) -> str:
-    """Commit all local changes on top of the remote's rewritten history. Return the commit id."""
+    """Commit all local changes on top of the remote's rewritten history."""
     outcomes, root = _merged_files(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
@@ -112,7 +108,7 @@ def _reapply(past: PastStates, sides: MergeSides) -> str:
 
 
 def _merged_files(past: PastStates, sides: MergeSides) -> Mapping[str, bytes | GitFile | None]:
-    """Return the files that a merge changes in `ours`, with their new content."""
+    """Return the new content of the files that a merge changes in `ours`."""
     try:
         known = past.at(sides.ours).known
     except ConflictError as error:

@@ -23,7 +23,7 @@ def set_last_commit(root: Path, branch: str, commit: str) -> None:
 
 
 def create_backup_ref(root: Path, branch: str, commit: str) -> str:
-    """Return the name of a ref that keeps git from deleting a commit. Create the ref if necessary.
+    """Return a ref that keeps git from deleting a commit, creating it if necessary.
 
     Raises CommitError and GitError.
     """

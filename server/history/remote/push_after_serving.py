@@ -1,4 +1,4 @@
-"""Background job that pushes commits after the server has responded to the writes that made them."""
+"""Background job that pushes commits after the server has responded."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ MAX_ATTEMPTS = 3  # limit if other machines push first
 
 
 class PushCommits(Job):
-    """Job that pushes all local commits to the remote. It calls `notify` with each pushed commit."""
+    """Job that pushes local commits and calls `notify` with each."""
 
     name = "push"
     failure = "could not push commits; retrying"
@@ -41,7 +41,7 @@ class PushCommits(Job):
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
-        """Push commits if a push is due. Return the number of seconds until the next run."""
+        """Push commits if a push is due. Return the seconds until the next run."""
         if self._site.folder.is_gone():  # `server.site.watch` logs this.
             return self._timing.push_s
         is_waiting = self._failures and self._clock.monotonic() < self._again_at
@@ -85,9 +85,9 @@ class PushCommits(Job):
         store_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch, and return its last commit.
+        """Push the served branch and return its last commit.
 
-        Raises RemoteError if the push fails, and RemoteMergeError if remote and local commits conflict.
+        Raises RemoteError if that fails, and RemoteMergeError for conflicts.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

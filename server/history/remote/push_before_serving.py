@@ -1,7 +1,4 @@
-"""Writes that the git remote must accept before they are served.
-
-If another machine pushes first, its commits are merged, and the write is prepared again on top of them.
-"""
+"""Writes that the git remote must accept before they are served."""
 
 import logging
 import time
@@ -61,8 +58,7 @@ BATCH_WRITES = 16  # limit for the writes in one push
 class Arbiter:
     """Writer that serves each write only after the git remote has accepted it.
 
-    Writes that arrive during a push are pushed together, as separate commits. Safe to use from multiple
-    threads and processes.
+    Writes that arrive during a push are pushed together. Safe for threads and processes.
     """
 
     def __init__(
@@ -82,10 +78,10 @@ class Arbiter:
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write like `Site.write`, but serve the result only after the remote has accepted the commit.
+        """Write like `Site.write`, but serve the result only after the push.
 
-        Raises RemoteError if the push fails, ConcurrentChangeError if the files have changed, BusyError on
-        timeout, and any error from `prepare`.
+        Raises RemoteError, ConcurrentChangeError if the files have changed, BusyError on timeout, and the
+        errors of `prepare`.
         """
         attempt = WriteAttempt(self.site, authorship, prepare, request)
         attempt.begin()
@@ -95,7 +91,7 @@ class Arbiter:
     # --- group pushes ----------------------------------------------------------------------------------
 
     def _lead(self, oldest: "WriteAttempt[Any, Any]") -> None:
-        """Process waiting writes in groups, until the write `oldest` has succeeded or failed."""
+        """Process waiting writes in groups until `oldest` has succeeded or failed."""
         while not oldest.is_over:
             group: list[WriteAttempt[Any, Any]] = []
             time.sleep(min(self._fairness.remaining_s, oldest.remaining_s))
@@ -112,9 +108,9 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _push_group(self, group: "list[WriteAttempt[Any, Any]]", *, must_fetch: bool) -> None:
-        """Push a group of writes, then serve them. If `must_fetch` is set, fetch first.
+        """Push a group of writes, then serve them.
 
-        Writes that can't be pushed yet are moved from `group` back to the queue. Raises RemoteError.
+        Writes that must wait move from `group` back to the queue. Raises RemoteError.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -160,10 +156,10 @@ class Arbiter:
         group[:] = kept
 
     def _prepare(self, push_base: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
-        """Prepare a chain of writes to push together, each with its own commit.
+        """Prepare a chain of commits to push together.
 
-        If a write can't be prepared, the chain ends before it, and the write waits for the next push. If the
-        chain is still empty, the write fails instead.
+        The chain ends before a write that can't be prepared, which waits for the next push; it fails if it
+        would be the first.
         """
         links: list[ChainedWrite] = []
         chain = WriteChain(self.root, self.site.current().snapshot)
@@ -217,9 +213,9 @@ class Arbiter:
     def commit(
         self, contents: Callable[[], Contents], message: str, documents: list[str], authorship: Authorship
     ) -> str:
-        """Commit files like `Committer.commit_files`, but only if the remote accepts the commit.
+        """Commit files like `Committer.commit_files`, if the remote accepts the commit.
 
-        If another machine pushes first, `contents` is called again.
+        Calls `contents` again if another machine pushes first.
         """
 
         def make(push_base: PushBase) -> PreparedCommit:
@@ -241,9 +237,9 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, timeout_s: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Context manager that blocks other pushes and merges.
+        """Block other pushes and merges.
 
-        Yields True if this process had to wait for other machines, so the caller must fetch.
+        Yields True if other machines went first, so the caller must fetch.
         """
         try:
             with self.takeover.exclusive(timeout_s), self._queue.turn(timeout_s) as waited:
@@ -260,10 +256,7 @@ class Arbiter:
     def _push_new_commit(
         self, create_commit: Callable[[PushBase], PreparedCommit]
     ) -> tuple[PushBase, PreparedCommit]:
-        """Call `create_commit` with the current `PushBase`, and push the commit. Return both.
-
-        Retries if another machine pushes first.
-        """
+        """Push the commit that `create_commit` makes, again if another machine pushes first."""
         push_base, until = self._pusher.merge_remote(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := prepare_or_refuse(partial(create_commit, push_base))).commit:
             try:
@@ -277,10 +270,9 @@ class Arbiter:
 
     @contextmanager
     def checkout_permission(self, base: str, commit: str) -> Iterator[bool]:
-        """Context manager that pushes `commit`, a child of `base`, so the block may check it out.
+        """Push `commit`, a child of `base`, so that the block may check it out.
 
-        Yields False if other machines pushed first. Their commits have then been merged, and the block must
-        not check out `commit`. Raises RemoteError.
+        Yields False if other machines pushed first and their commits were merged instead. Raises RemoteError.
         """
         with self._exclusive():
             push_base = self._pusher.merge_remote(commit=commit)
@@ -303,9 +295,10 @@ class Arbiter:
         attempt: "WriteAttempt[Any, Any]",
         earlier_contents: Mapping[str, bytes | None],
     ) -> None:
-        """Serve a write that the remote has accepted. Raises NotServedError if local edits conflict with it.
+        """Serve an accepted write.
 
-        `earlier_contents` contains the files written by earlier writes in the same chain.
+        `earlier_contents` are the files of earlier writes in its chain. Raises NotServedError if local edits
+        conflict.
         """
         commit, names, by = prepared.commit, {ref_name(push_base.branch): prepared.commit}, attempt.by
         joined = PreparedMerge(

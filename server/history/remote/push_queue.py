@@ -1,7 +1,4 @@
-"""Queue of threads that wait to push.
-
-The first thread is the leader, which pushes the writes of all threads.
-"""
+"""Queue of threads that wait to push. The first one pushes the writes of all."""
 
 import threading
 from collections import deque
@@ -22,10 +19,7 @@ class Turn:
         self.is_over = False
 
     def run(self, function: Callable[[], Result]) -> Result:
-        """Call a function in the thread to which this turn belongs.
-
-        Return its result or raise its exception.
-        """
+        """Call a function in the turn's thread. Return its result or raise its exception."""
         if threading.get_ident() == self._thread:
             return function()
         results: list[Result] = []
@@ -56,7 +50,7 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """Queue of waiting threads, in the order in which they arrived."""
+    """Queue of waiting threads, in order of arrival."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,9 +58,9 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, process_queue: Callable[[], None]) -> None:
-        """Add a turn to the queue, and wait until it is over.
+        """Add a turn and wait until it is over.
 
-        If this thread becomes the leader, it calls `process_queue`, which must finish the turn.
+        The first thread in the queue calls `process_queue`, which must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)

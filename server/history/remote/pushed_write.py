@@ -1,4 +1,4 @@
-"""A write that the git remote must accept. It is prepared anew if other machines push first."""
+"""A write that the git remote must accept, prepared again if other machines push first."""
 
 import logging
 import time
@@ -39,7 +39,7 @@ NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served
 
 
 class WriteAttempt(Turn, Generic[Request, Result]):
-    """A write that waits for the git remote, with its files and the result of `prepare`."""
+    """A write that waits for the git remote."""
 
     result: Result
 
@@ -56,7 +56,6 @@ class WriteAttempt(Turn, Generic[Request, Result]):
 
     @property
     def remaining_s(self) -> float:
-        """Number of seconds until the write times out."""
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
@@ -67,7 +66,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: WriteChain | None) -> PreparedCommit:
-        """Prepare the write, and commit it on top of `head`, after the earlier writes in `chain`.
+        """Commit the write on top of `head`, after the earlier writes in `chain`.
 
         Conflicts are detected against the served state, because the chain might never be served.
         """
@@ -134,9 +133,9 @@ def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
 
 
 def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
-    """Call `take_over` to apply an accepted commit to the site, and retry until `deadline`.
+    """Call `take_over` until it succeeds.
 
-    Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
+    Raises NotServedError if local edits conflict with the commit, and BusyError after `deadline`.
     """
     while True:
         try:

@@ -21,9 +21,7 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 @dataclass(frozen=True, slots=True)
 class PushBase:
-    """The commit on which new commits are based: the served branch's `head`, which contains
-    `remote_commit`.
-    """
+    """The commit to build on: the served branch's `head`, which contains `remote_commit`."""
 
     branch: str
     head: str
@@ -45,10 +43,9 @@ class Pusher:
     def merge_remote(
         self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
     ) -> PushBase:
-        """Merge the remote's commits into the served branch unless `commit` contains them. Return the result.
+        """Merge the remote's commits into the served branch unless `commit` contains them.
 
-        If `must_fetch` is set, fetch first. Raises RemoteError if the remote is unavailable, and
-        RemoteMergeError if there are conflicts.
+        Raises RemoteError if the remote is unavailable, and RemoteMergeError for conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -65,10 +62,10 @@ class Pusher:
     def push(
         self, base: PushBase, commit: str, timeout_s: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push `commit`, which must contain the remote branch's last known commit.
+        """Push `commit`, which must contain the remote's last known commit.
 
-        Raises RemoteMovedError if the remote has newer commits, UnconfirmedPushError if the result is
-        unknown, and RemoteError for other failures.
+        Raises RemoteMovedError if the remote has newer ones, UnconfirmedPushError if the result is unknown,
+        or RemoteError.
         """
         timeout = min(PUSH_TIMEOUT_S, max(timeout_s - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -132,7 +129,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator of pauses between pushes, which give other machines a chance to push. Not thread-safe."""
+    """Pauses between pushes, which let other machines push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
@@ -153,5 +150,4 @@ class PushFairness:
 
     @property
     def remaining_s(self) -> float:
-        """Number of seconds until the next push is allowed."""
         return max(self._until - time.monotonic(), 0.0)

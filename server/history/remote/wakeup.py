@@ -1,4 +1,4 @@
-"""Named pipe in .bifolio/ that wakes up the process that follows the remote."""
+"""Named pipe in .bifolio/ that wakes up the process following the remote."""
 
 import os
 import select
@@ -15,7 +15,7 @@ _PIPE_FILE = "following.pipe"
 
 
 class WakeupPipe:
-    """The read end of the named pipe, which the follower uses."""
+    """The follower's read end of the pipe."""
 
     def __init__(self, root: Path) -> None:
         path = state_folder(root) / _PIPE_FILE
@@ -38,7 +38,7 @@ class WakeupPipe:
                 call()
 
     def wait_for_wakeup(self, timeout_s: float | None = 0.0) -> bool:
-        """Wait for up to `timeout_s` seconds (None for no limit). Return True if a wake-up arrived."""
+        """Wait up to `timeout_s` seconds (None for no limit). Return True if a wake-up arrived."""
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
@@ -60,7 +60,7 @@ class WakeupPipe:
 
 
 def wake(root: Path) -> None:
-    """Tell the process that follows the remote, if there is one, to fetch immediately."""
+    """Tell the process that follows the remote, if there is one, to fetch now."""
     with suppress(OSError):
         path = root / STATE_FOLDER / _PIPE_FILE
         if not _is_pipe(path):
