@@ -21,7 +21,7 @@ DERIVED_FIELDS = ("formats", PLACEHOLDER)
 
 
 class UnknownVersion(Enum):
-    """Marker for a version of a document whose values are unknown."""
+    """Marker for a document version whose values are unknown."""
 
     VERSION = "unknown"
 
@@ -31,7 +31,7 @@ Version = Document | UnknownVersion | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The draft and published versions of a document in one locale. A version that does not exist is None."""
+    """A document's versions in one locale. A missing version is None."""
 
     published: Version = None
     draft: Version = None
@@ -49,7 +49,7 @@ def key_of(document: Document) -> Key:
 def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
     """Group the versions in files by document and locale.
 
-    If two files contain the same version, the first file wins.
+    If two files contain the same version, the first wins.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in file_versions:
@@ -62,7 +62,7 @@ def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[K
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield, in order, the events for a document that changed from `before` to `after`."""
+    """Yield the events for a document that changed from `before` to `after`, in order."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
@@ -107,11 +107,10 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes that differ between two versions.
+    """Visible differences between two versions.
 
-    - `changed`: the names of these attributes, or None if they are unknown.
-    - `hidden`: whether only private attributes differ.
-    - `links`: changed attributes in which only relations differ, with the uids of the target types.
+    `changed` is None if unknown, `hidden` means that only private attributes differ, and `links` maps
+    attributes in which only relations differ to their target types.
     """
 
     changed: tuple[str, ...] | None
@@ -254,7 +253,6 @@ def shapes_of(schema: Schema) -> dict[str, str]:
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each content type or component whose schema digest changed."""
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)
@@ -271,9 +269,9 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past_states: PastStates, commit: str) -> list[Event]:
-    """Return the events for all changes since a commit, without event numbers or times.
+    """Return the events for all changes since a commit, without numbers or times.
 
-    Raises ConflictError if the configuration in the commit is invalid.
+    Raises ConflictError if the commit's configuration is invalid.
     """
     before = past_states.at(commit)
     _, configuration, committed, entries = past_states.site.basis()

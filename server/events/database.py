@@ -1,6 +1,6 @@
-"""Database of the event log: a site's events, and the last logged version of every file.
+"""Database of the event log.
 
-If `.bifolio/events.db` is damaged or missing, it is replaced by an empty log with a new id.
+If `.bifolio/events.db` is damaged or missing, a new, empty log with a new id replaces it.
 """
 
 import json
@@ -62,7 +62,7 @@ class LoggedVersion(NamedTuple):
 
 
 class LastOrigin(NamedTuple):
-    """The origin of a file's last event: the clone that logged it, and the commit ("" if uncommitted)."""
+    """The clone that logged a file's last event, and the commit ("" if uncommitted)."""
 
     clone: str
     commit: str
@@ -70,7 +70,7 @@ class LastOrigin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An event log's id, with the number of its first event (0 if the log is empty) and of its last event."""
+    """A log's id, and the numbers of its first event (0 if empty) and last event."""
 
     id: str
     first: int
@@ -78,10 +78,9 @@ class Bounds:
 
 
 class EventDatabase:
-    """A site's event log.
+    """A site's event log, stored in the accounts database if that is PostgreSQL.
 
-    Thread-safe, but each process must create its own instance. `accounts_url` is the URL of the accounts
-    database.
+    Thread-safe, but each process must create its own instance.
     """
 
     def __init__(self, root: Path, accounts_url: str = "") -> None:
@@ -105,10 +104,7 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager for a write transaction.
-
-        Raises StorageError if the transaction can't begin within `timeout_s` seconds.
-        """
+        """Open a write transaction. Raises StorageError if it can't begin within `timeout_s`."""
         with self._engine.writing(timeout_s, lock_statement=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone_id)
             self._own_writes += 1
@@ -122,8 +118,7 @@ class EventDatabase:
     ) -> list[Event]:
         """Return up to `limit` events with numbers above `since`, in order.
 
-        `with_paths` fills the field `paths`. `with_public` includes events that are only for callers without
-        permission to read drafts (`PUBLIC_KINDS`). Raises StorageError.
+        `with_public` adds events for callers who can't read drafts. Raises StorageError.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         kinds = () if with_public else tuple(PUBLIC_KINDS)
@@ -136,7 +131,7 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_number_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log does not reach back that far.
+        """Return the number of the last event before a time, or None if the log begins later.
 
         Raises StorageError.
         """
@@ -199,7 +194,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """Write transaction on the event log, which stores events and the resulting versions of files."""
+    """Write transaction on the event log."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -209,7 +204,7 @@ class Transaction:
         return bool(self.clone)
 
     def for_all_clones(self) -> "Transaction":
-        """Return a transaction for the rows that all machines share, instead of those of one clone."""
+        """Return a transaction for the rows that all machines share."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -245,7 +240,6 @@ class Transaction:
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def read_note(self, name: str) -> str:
-        """Return the value of a note (a named string in the database), or "" if there is none."""
         return _note(self.connection, self.clone, name)
 
     def write_note(self, name: str, value: str) -> None:
@@ -314,11 +308,7 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, max_count: int | None) -> None:
-        """Delete old events.
-
-        - `before`: delete events that are older than this time, except the newest event; "" for no limit
-        - `max_count`: keep at most this number of events, the newest ones; None for no limit
-        """
+        """Delete events older than `before` (except the last one), then all but the newest `max_count`."""
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))

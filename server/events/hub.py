@@ -41,38 +41,37 @@ SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, sent to 
 
 
 class Source(Protocol):
-    """A hub's interface to the event log."""
+    """Interface between a hub and the event log."""
 
     def newest(self) -> int:
-        """Return the number of the newest event that can be sent. Called often, so it must be fast."""
+        """Return the number of the newest event that can be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id, and up to `limit` events after the event number `position`.
+        """Return the log's id and up to `limit` events after `position`, or none if the id is not `log_id`.
 
-        Returns no events if the log's id is not `log_id`. Raises GoneError if events after the position have
-        been deleted.
+        Raises GoneError if the next events were deleted.
         """
 
     def frames_for(
         self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
     ) -> bytes:
-        """Return the encoded event, or b"" if it is not selected or the actor is not allowed to see it."""
+        """Return the encoded event, or b"" if the stream must not contain it."""
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
 
 
 class Sockets(Protocol):
-    """This process's client connections, identified by the client's address and port."""
+    """This process's client connections, identified by address and port."""
 
     def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of bytes that each connected client has not acknowledged."""
+        """Return how many bytes each client has not acknowledged."""
 
     def disconnect(self, clients: Collection[str]) -> None: ...
 
 
 class _Audience:
-    """Streams with the same caller, selection of events and encoding, which receive the same bytes."""
+    """Streams that receive the same bytes: same caller, selection and encoding."""
 
     __slots__ = ("actor", "authorization", "checked", "frames", "selection", "streams")
 
@@ -83,7 +82,7 @@ class _Audience:
 
 
 class _OpenStream:
-    """An open stream. `known_position` is the number of the last event whose id the client received."""
+    """An open stream. `known_position` is the last event number that the client received."""
 
     __slots__ = (
         "audience",
@@ -108,10 +107,9 @@ class _OpenStream:
 
 
 class Hub:
-    """All of this process's event streams.
+    """All event streams of a process.
 
-    Only `newest`, `is_full` and `client_count` are thread-safe. All other methods must be called on the event
-    loop.
+    Only `newest`, `is_full` and `client_count` are thread-safe; call all other methods on the event loop.
     """
 
     def __init__(
@@ -149,7 +147,7 @@ class Hub:
         return self._counts.client_count(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
-        """Start sending a stream, and return a function to call when the client disconnects."""
+        """Start a stream, and return a function to call when the client disconnects."""
         if not self._streams:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest

@@ -20,9 +20,9 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class UnloggedChanges:
-    """The changes that this machine must log after it has checked out `commit`.
+    """The changes that this machine must log after checking out `commit`.
 
-    `is_unchanged` returns whether the file at a path is the same as in the commit.
+    `is_unchanged` tells whether a file is the same as in the commit.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class UnloggedChanges:
             self.versions.write_note(BEGIN_NOTE, now())
 
     def find_paths(self, versions: Mapping[str, LoggedVersion | None]) -> set[str]:
-        """Return the paths, among those in `versions`, of files that might contain unlogged changes."""
+        """Return the paths in `versions` that might have unlogged changes."""
         if not self._own.is_shared:
             return set(versions)
         known = self._own.versions_at(versions.keys())
@@ -80,7 +80,7 @@ class UnloggedChanges:
 
 
 class _CommitRange:
-    """The commits between the last commit that this machine logged and the current commit."""
+    """The commits after the last one that this machine logged, up to the current commit."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
@@ -92,10 +92,7 @@ class _CommitRange:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def paths_to_log(self, paths: Collection[str]) -> set[str]:
-        """Return the paths whose changes must be logged.
-
-        The files at `paths` must be the same as in the current commit.
-        """
+        """Return the paths to log, among unchanged files of the current commit."""
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}

@@ -41,14 +41,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An entry in the event log. String fields that do not apply are "".
+    """An entry in the event log. Strings that do not apply are "".
 
-    - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
-    - `changed`: names of the attributes that differ, or None if unknown
+    - `status`: "published" if the public could see the document before or after the change
+    - `changed`: the names of changed attributes, or None if unknown
     - `hidden`: whether only private attributes differ
-    - `links`: changed attributes in which only relations differ, with the uids of the target types
-    - `write`: name of the write that made the change
-    - `counts`: for site.update, the number of combined events by uid, status and kind; otherwise None
+    - `links`: attributes in which only relations differ, with the uids of the target types
+    - `write`: the name of the write that made the change
+    - `counts`: for site.update, the number of combined events by uid, status and kind
     - `paths`: changed files, read from the log only on request
     """
 
@@ -76,7 +76,7 @@ class Event:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Cache tags of the responses that this event can make stale."""
+        """Cache tags of the responses that this event makes stale."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

@@ -1,4 +1,4 @@
-"""Presence: which clients are viewing which documents. Shared by all of a server's workers."""
+"""Presence: which clients are viewing which documents, shared by all workers."""
 
 import json
 import mmap
@@ -37,9 +37,9 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The document, locale and optional field that a client is viewing.
+    """What a client is viewing.
 
-    `kind` and `name` identify the caller for other people, for example ("user", "ann").
+    `kind` and `name` identify the caller to other people, as in ("user", "ann").
     """
 
     caller: str
@@ -52,10 +52,7 @@ class Presence:
 
 
 class PresenceTable:
-    """Thread-safe table in shared memory, with one entry per client.
-
-    Create it before the workers are forked.
-    """
+    """Thread-safe table in shared memory with one entry per client. Create it before forking."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -77,10 +74,9 @@ class PresenceTable:
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
-        """Record which document a client is viewing.
+        """Record what a client is viewing.
 
-        Raises RateLimitError after too many messages, ValidationError if the entry is too long, and BusyError
-        if the table is full.
+        Raises RateLimitError, ValidationError if the entry is too long, or BusyError if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -178,11 +174,7 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_use_presence(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor is allowed to take part in presence for a content type.
-
-    Actors who take part see who is viewing which documents of the type, and are visible to each other. This
-    requires the `find` permission, and permission to read drafts or to change documents.
-    """
+    """Return whether an actor may see the other viewers of a type's documents and be seen by them."""
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
     changes = actor.may(type_.singular, "update") or may_draft(actor, type_, "update")
@@ -190,7 +182,7 @@ def may_use_presence(actor: Actor, type_: Type) -> bool:
 
 
 def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types for which an actor is allowed to use presence, by name.
+    """Return the content types for which an actor may use presence, by name.
 
     Raises ForbiddenError if there are none.
     """
@@ -211,7 +203,7 @@ def is_visible(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) 
 
 
 def is_visible_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether a path such as `sections.2.title` is a field that the actor is allowed to see."""
+    """Return whether an actor may see the field at a path such as `sections.2.title`."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -243,7 +235,7 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def other_viewers_json(
     document: tuple[str, str], entries: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON about the other people viewing a document, with each person's locales and fields."""
+    """Return JSON about the other people viewing a document, with their locales and fields."""
     people: dict[str, dict[str, Any]] = {}
     for one in entries:
         if one.caller == actor.name:
@@ -263,7 +255,7 @@ Present = Mapping[Document, Sequence[Presence]]
 
 
 class PresenceSource:
-    """Source of the presence messages that a hub sends."""
+    """Source of a hub's presence messages."""
 
     def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
         self._table, self._state = table, state
@@ -275,9 +267,8 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return a message that lists the other viewers of a document.
-
-        Returns b"" if the actor may not use presence.
+        """Return a message that lists a document's other viewers, or b"" if the actor may not use
+        presence.
         """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])

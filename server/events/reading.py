@@ -1,4 +1,4 @@
-"""Reading of the events that a request selects and that its caller is allowed to see."""
+"""Reading of the events that a request selects and its caller may see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +22,7 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible_part(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return the part of an event that an actor is allowed to see, or None if nothing is visible.
-
-    Attributes that the actor is not allowed to see are removed from `changed`.
-    """
+    """Return an event without the attributes that the actor may not see, or None if nothing remains."""
     if event.hidden and not actor.everything:
         return None
     if event.counts is not None:
@@ -129,10 +126,7 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def matches(self, event: Event) -> bool:
-        """Return whether an event is selected.
-
-        Events without a locale are selected for every locale, and events without a status for every status.
-        """
+        """Return whether an event is selected. Events without a locale or status match every one."""
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -148,10 +142,7 @@ class Selection:
 
 
 def findable_subjects(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of content types for which the actor has the `find` permission.
-
-    Raises ForbiddenError if there are none.
-    """
+    """Return the content types that an actor may `find`. Raises ForbiddenError if there are none."""
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [permission_subject(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
@@ -205,7 +196,7 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, maximum: int = MAX_INTEGER) -> int:
-    """Parse a numeric parameter. Raises ValidationError if it is not a whole number from 0 to `maximum`."""
+    """Parse a numeric parameter. Raises ValidationError if it is not a whole number up to `maximum`."""
     text = parameters.get(name, "")
     if text == "":
         return default
@@ -216,10 +207,9 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, maximum:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """The selected events in a range of the log.
+    """Selected events.
 
-    `last_number` is the number of the last event that was examined. `has_more` is set if the range ends
-    before the log does.
+    `last_number` is the last examined event; `has_more` means that the log continues after it.
     """
 
     events: list[Event]
@@ -236,9 +226,9 @@ def read_page(
     limit: int,
     count_examined: Callable[[int], None],
 ) -> EventPage:
-    """Return up to `limit` events after number `since` that are selected and visible to the actor.
+    """Return up to `limit` selected, visible events after number `since`.
 
-    `count_examined` is called with the size of each batch of events. Raises GoneError and StorageError.
+    `count_examined` receives the size of each batch read. Raises GoneError and StorageError.
     """
     bounds = database.bounds()
     require_available(bounds, since)

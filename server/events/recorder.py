@@ -1,4 +1,4 @@
-"""The event recorder, which runs before a change becomes visible, while the write lock is held."""
+"""The event recorder, which runs under the write lock before a change becomes visible."""
 
 import logging
 import mmap
@@ -49,12 +49,10 @@ After = Callable[[str], Entry | None]  # returns a file's current entry
 
 
 class Recorder:
-    """A site's event recorder. Create it before the workers are forked.
+    """A site's event recorder.
 
-    - `accounts_url`: the URL of the accounts database. If it is in PostgreSQL, it also contains the event
-      log.
-    - `previous_documents`: earlier versions of documents that changed while no server was running, by path
-    - `is_server`: whether this process is a server; other processes skip invalid files
+    Create it before forking. Only a server logs invalid files. `previous_documents` maps paths to earlier
+    versions of documents that changed while no server ran.
     """
 
     def __init__(
@@ -73,10 +71,10 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for the changes in `record`.
+        """Log the events of `record`.
 
-        Return the number of the last event, or None if the events must be logged later. Storage errors and
-        git errors are logged, not raised.
+        Return the last event's number, or None if they must be logged later. Storage and git errors are
+        logged, not raised.
         """
         try:
             with self.database.writing(
@@ -197,7 +195,6 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Return whether a file is unchanged since the current commit."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
@@ -224,7 +221,7 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def logged_version(entry: Entry | None) -> LoggedVersion | None:
-    """Return a file's version in the form that the log stores, or None if the file contains no document."""
+    """Return a file's version as the log stores it, or None if it contains no document."""
     if entry is None or entry.document is None:
         return None
     document = entry.document

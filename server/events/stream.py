@@ -25,7 +25,7 @@ RECONNECT_DELAY_MS = 2000  # before clients reconnect
 
 
 def encode_frame(event: str, data: str, id_: str = "") -> bytes:
-    """Return a frame, which is one message of an event stream. `data` must not contain line breaks."""
+    """Return one message of an event stream. `data` must not contain line breaks."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 
@@ -35,32 +35,29 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 class Frames(Protocol):
-    """Encoder for the messages of a stream. Encoders that are equal must produce the same bytes."""
+    """Encoder for a stream's messages. Equal encoders must produce the same bytes."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
-        """Return the first frames of a stream.
+        """Return the first frames of a stream that starts after event `position`.
 
-        `position` is the number of the event after which the stream starts, and `newest` that of the newest
-        event. If `restarted` is set, the frames tell the client to fetch all data again.
+        If `restarted`, they tell the client to fetch all data again.
         """
 
     def event(self, log_id: str, event: Event, actor: Actor) -> bytes:
-        """Return the frames for an event that the actor can see, or b"" if the client does not need it."""
+        """Return the frames for a visible event, or b"" if the client does not need it."""
 
     def restart(self, log_id: str, newest: int) -> bytes:
-        """Return the frames that tell the client to fetch all data again."""
+        """Return frames that tell the client to fetch all data again."""
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
-        """Return the last frames of a stream. The client should wait `retry_ms` milliseconds before it
-        reconnects.
-        """
+        """Return a stream's last frames. The client should reconnect after `retry_ms`."""
 
     def heartbeat(self, id_: str = "") -> bytes:
-        """Return a heartbeat. If `id_` is set, a client that reconnects resumes after that event."""
+        """Return a heartbeat. If it has an id, a reconnecting client resumes after that event."""
 
 
 class EventFrames:
-    """Encoder that implements `Frames` for the event streams of `GET /events`."""
+    """Encoder for the event streams of `GET /events`."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
         first = notice("welcome", {"last": newest}, id_of(log_id, position))
@@ -88,10 +85,9 @@ EVENT_FRAMES = EventFrames()
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream, which starts after event number `position`.
+    """A requested event stream, starting after event `position`.
 
-    `sender` is the client's address. `frames` encodes the messages. As a response body, the stream yields
-    only its opening frames, because the hub sends all others.
+    As a response body it yields only its opening frames; the hub sends the others.
     """
 
     authorization: str
@@ -123,7 +119,7 @@ class Client(Protocol):
         """Queue bytes for sending, without blocking."""
 
     def end(self) -> None:
-        """Finish the response after all queued bytes have been sent."""
+        """Finish the response after all queued bytes."""
 
 
 # --- source ---------------------------------------------------------------------------------------
@@ -132,10 +128,7 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 
 
 class Source:
-    """Reader of the event log for a hub.
-
-    `newest` returns the number of the newest event that all workers serve.
-    """
+    """Reader of the event log for a hub. `newest` returns the newest event number that all workers serve."""
 
     def __init__(
         self,
@@ -177,10 +170,7 @@ CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """Numbers of open streams per worker and per client, in shared memory.
-
-    Create it before the workers are forked, and call `register_worker` in each worker.
-    """
+    """Numbers of open streams per worker and per client, in shared memory. Create it before forking."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
@@ -191,7 +181,7 @@ class StreamCounts:
         self._slot = 0
 
     def register_worker(self, worker: int) -> None:
-        """Register this process as a worker that has no open streams yet."""
+        """Register this process as a worker without open streams. Call it once in each worker."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0
         begin = self._slot // 2 * CLIENT_HASHES

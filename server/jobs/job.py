@@ -29,14 +29,11 @@ class Clock:
         return time.time()
 
     def wait(self, condition: threading.Condition, seconds: float | None) -> None:
-        """Wait to be notified, for at most `seconds`. The caller must hold the lock of `condition`."""
+        """Wait for a notification. The caller must hold the lock of `condition`."""
         condition.wait(seconds)
 
     def seconds_until(self, unix_time: float) -> float:
-        """Return the number of seconds until a Unix time, but at most MAX_WAIT_S.
-
-        A pause of MAX_WAIT_S can end too early, so check the time again afterwards.
-        """
+        """Return the seconds until a Unix time, at most MAX_WAIT_S. Check the time again after waiting."""
         return min(max(unix_time - self.time(), 0.0), MAX_WAIT_S)
 
 
@@ -44,10 +41,7 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """Raised by a job that has already logged its failure.
-
-    If `pause_s` is None, the job's `backoff` determines the pause.
-    """
+    """Raised by a job that has already logged its failure. If `pause_s` is None, `backoff` sets the pause."""
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
         super().__init__(reason)
@@ -56,10 +50,7 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential back-off after failures, from `first_s` to `longest_s` seconds.
-
-    A success resets the back-off if the last failure was at least `reset_s` seconds ago.
-    """
+    """Exponential back-off in seconds. A success resets it if the last failure was at least `reset_s` ago."""
 
     first_s: float = 1.0
     longest_s: float = 60.0
@@ -72,7 +63,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The clock, stop signal and thread-safe `wake` function for one run of a job."""
+    """The clock, stop signal and thread-safe `wake` for one run."""
 
     clock: Clock
     stopping: threading.Event
@@ -89,22 +80,22 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job. Called before the first run, and again if an earlier call has failed."""
+        """Prepare the job. Called before the first run, and again if that failed."""
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
-        """Do the work that is due. Return the seconds until the next run, or None to wait for `wake`.
+        """Do the work that is due.
 
-        Long runs must check `context.stopping`. Raises JobFailedError if the run failed and the job has
-        already logged why.
+        Return the seconds until the next run, or None to wait for `wake`. Long runs must check
+        `context.stopping`. Raises JobFailedError if the job has logged its failure.
         """
 
     def close(self) -> None:  # noqa: B027  # optional
-        """Release the job's resources. Also called if the job has never run."""
+        """Release resources. Also called if the job never ran."""
 
 
 class DeferredJob(Job):
-    """Placeholder that creates a job, and imports its modules, only when the job is first needed."""
+    """Placeholder that imports and creates a job when it is first needed."""
 
     def __init__(
         self, name: str, is_needed: Callable[[], bool], make: Callable[[], Job], check_interval_s: float
@@ -133,9 +124,9 @@ FOLDER = "jobs"  # folder in .bifolio/
 
 
 class Cursor:
-    """The stored position up to which a job has processed its data.
+    """The stored position of a job.
 
-    Move the cursor only after the work is done: a killed job then repeats work instead of skipping it.
+    Move it after the work is done: a killed job then repeats work instead of skipping it.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -169,7 +160,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The intervals and pauses of background jobs, in seconds."""
+    """Intervals and pauses of background jobs, in seconds."""
 
     heartbeat_timeout_s: float = 10.0  # After this time, an unresponsive worker is replaced.
     # The jobs start after this pause, so that they do not delay the first requests.

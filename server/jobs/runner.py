@@ -1,4 +1,4 @@
-"""Runner for background jobs. Each job has its own thread, so a job that hangs does not delay others."""
+"""Runner for background jobs, each in its own thread."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ STOP_TIMEOUT_S = 5.0  # time limit for stopping all jobs together
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """Report on a job's last run: when it ended, its error, and when the next run is due (Unix times)."""
+    """A job's last run: its Unix time, its error, and when the next run is due."""
 
     name: str
     next_run_time: float | None  # None if the job runs only when `wake` is called
@@ -25,10 +25,7 @@ class JobReport:
 
 
 class Runner:
-    """Runner for background jobs.
-
-    It passes each job's report to `observe`, at the start and after each run.
-    """
+    """Runner for background jobs. Calls `observe` with each job's report at the start and after each run."""
 
     def __init__(
         self,
@@ -47,7 +44,7 @@ class Runner:
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs, waiting for at most `STOP_TIMEOUT_S` seconds."""
+        """Stop all jobs, waiting at most `STOP_TIMEOUT_S`."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -55,10 +52,7 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now, or again after its current run. After a failure, the back-off pause still applies.
-
-        Raises KeyError if there is no such job.
-        """
+        """Run a job now, or again after its current run. Back-off pauses still apply. Raises KeyError."""
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:

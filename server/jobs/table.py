@@ -10,9 +10,9 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 
 
 class JobTable:
-    """The latest report on each job, in shared memory. Create it before the workers are forked.
+    """The latest report on each job, in shared memory.
 
-    Readers can see a half-written report, which is good enough for metrics.
+    Create it before forking. Readers can see a half-written report, which is good enough for metrics.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class JobTable:
             _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.last_run_time, due)
 
     def reports(self) -> tuple[JobReport, ...]:
-        """Return the latest report on each job, or () if there are none yet."""
+        """Return the latest report on each job."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):

@@ -59,7 +59,6 @@ def complete(view: View, path: str, params: Json) -> Json:
 
 
 def describe_completion(view: View, data: Any) -> str:
-    """Return the description of a completion item, or "" if there is none. `data` comes from the item."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
         return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))
@@ -85,8 +84,6 @@ def _document_template(view: View, source: Source) -> Json:
 
 @dataclass(frozen=True, eq=False)
 class _Completion:
-    """The completions at one cursor position."""
-
     view: View
     source: Source
     cursor: Cursor
@@ -209,7 +206,7 @@ class _Completion:
         return _completion_list(self.source, self._words(words, before, raw=attribute.type == "boolean"))
 
     def _system_values(self, name: str, before: str) -> Json:
-        """Return completions for the value of a key that is not an attribute, such as `locale`."""
+        """Return completions for a key that is not an attribute, such as `locale`."""
         source, path = self.source, self.cursor.path
         words: Iterable[str] = ()
         parent = source.attribute_at(path[:-1]) if path else None
@@ -331,10 +328,7 @@ class _Completion:
 
 
 def _best_matches(titles: Mapping[str, Collection[Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return up to MAX_ITEMS entries that contain `query`, best matches first.
-
-    Each entry comes with the uid of its content type.
-    """
+    """Return up to MAX_ITEMS entries with `query` and their uids, best first."""
     matching = [(uid, one) for uid, entries in titles.items() for one in entries if query in one.folded]
     word = f" {query}"
     first = islice((one for one in matching if one[1].folded.startswith(query)), MAX_ITEMS)

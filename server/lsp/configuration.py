@@ -95,7 +95,7 @@ _FLAGS = frozenset(
 
 
 def complete_configuration(view: View, path: str, params: Json) -> Json:
-    """Return the completions at a position in site.yaml or a schema."""
+    """Return the completions at a position."""
     text = view.text(path)
     index = text.index_of_position(params.get("position")) if text else 0
     cursor = cursor_at(path, text.value, index) if text else None
@@ -113,8 +113,6 @@ def complete_configuration(view: View, path: str, params: Json) -> Json:
 
 
 class _ConfigurationFile:
-    """A configuration file, and the keys in it."""
-
     def __init__(self, view: View, path: str, text: Text) -> None:
         self.view, self.path, self.text = view, path, text
         self.nodes: list[Node] = scan_nodes(path, text.value)
@@ -164,7 +162,7 @@ def _after(file: _ConfigurationFile, path: KeyPath, cursor: Cursor) -> str:
 
 
 def setting_keys(view: View, path: KeyPath) -> Words:
-    """Return the keys that a mapping in site.yaml can contain, with their descriptions."""
+    """Return the keys that a mapping in site.yaml can contain, with descriptions."""
     names = tuple("-" if isinstance(key, int) else key for key in path)
     depth = len(names)
     found: dict[str, str] = {}
@@ -276,7 +274,7 @@ def _schema_words(file: _ConfigurationFile, path: tuple[str, ...]) -> Words:
 
 
 def hover_configuration(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of the key or value at a position in site.yaml or a schema, or None."""
+    """Return the description of the key or value at a position, or None."""
     found = _node_at(view, path, params)
     if found is None:
         return None

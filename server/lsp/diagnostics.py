@@ -33,7 +33,7 @@ MAX_QUICK_FIXES = 50  # Limit for one response, because each quick fix needs an 
 
 
 def to_diagnostic(problem: Problem, text: Text, span: Span) -> Json:
-    """Convert a problem to an LSP diagnostic. `span` is its place in the text of the file."""
+    """Convert a problem at `span` to an LSP diagnostic."""
     found: Json = {
         "range": text.range(span),
         "severity": _SEVERITIES[problem.severity],
@@ -52,9 +52,8 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
-    """Map indexes to the spans of keys and values.
-
-    Each span has two entries: its start, and the index before its start, where a quotation mark can be.
+    """Map indexes to spans of keys and values: each by its start and by the index before it, where a
+    quotation mark can be.
     """
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # in reverse order, so that the first node at an index wins
@@ -67,10 +66,7 @@ def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
 
 
 def problem_span(problem: Problem, text: Text, spans: Mapping[int, Span]) -> Span:
-    """Return the span of the value, key, word or line that the problem is about.
-
-    `spans` comes from `spans_by_start`.
-    """
+    """Return the span of a problem's value, key, word or line. `spans` comes from `spans_by_start`."""
     start = text.index_of_line(problem.line, problem.column)
     if start in spans:
         return spans[start]
@@ -92,10 +88,9 @@ def code_actions(
     versions: Mapping[str, int | None],
     kinds: Iterable[str] = (),
 ) -> list[Json]:
-    """Return quick fixes for the first problems in a span, and an action that fixes all problems in the file.
+    """Return quick fixes for the first problems in a span, and one for the whole file.
 
-    If `kinds` is not empty, only code actions of these kinds are returned. `versions` maps the path of each
-    open text to its version.
+    `kinds` limits them unless empty. `versions` are those of the open texts.
     """
     text = view.text(path)
     if text is None:

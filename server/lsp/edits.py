@@ -1,4 +1,4 @@
-"""Edits to texts and files, for an editor to apply."""
+"""Edits to texts and files that an editor applies."""
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
@@ -36,7 +36,7 @@ def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
 
 
 def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
-    """Remove the common prefix and suffix from a change at index `begin`. Return its new span and text."""
+    """Remove a change's common prefix and suffix."""
     start, limit = 0, min(len(old), len(new))
     while start < limit and old[start] == new[start]:
         start += 1
@@ -50,10 +50,7 @@ def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
 
 
 def workspace_edit(root: Path, plan: EditorPlan, versions: Mapping[str, int | None]) -> Json:
-    """Return the LSP workspace edit for a plan. Text changes come before renames.
-
-    `versions` maps the path of each open text to its version.
-    """
+    """Return the LSP workspace edit of a plan. `versions` are those of the open texts."""
     changes: list[Json] = []
     for path, (old, new) in sorted(plan.texts.items()):
         identifier = {"uri": uri_of(root / path), "version": versions.get(path)}

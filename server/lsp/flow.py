@@ -1,4 +1,4 @@
-"""Scanner for JSON and for bracketed YAML and TOML values. It accepts incomplete text."""
+"""Scanner for JSON and bracketed YAML and TOML, even incomplete."""
 
 import json
 import re
@@ -23,10 +23,10 @@ _AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A key or list item in a text.
+    """A key or list item.
 
-    `key` and `value` are spans without quotation marks. `value` is None for mappings, lists and missing
-    values. `depth` is the column of a key in block style, or -1 in brackets.
+    Spans exclude quotation marks. `value` is None for mappings, lists and missing values; `depth` is a block
+    key's column, or -1 in brackets.
     """
 
     path: KeyPath
@@ -37,9 +37,9 @@ class Node:
 
 @dataclass(slots=True)
 class Container:
-    """An open bracket whose closing bracket is missing.
+    """An unclosed bracket.
 
-    `expects` is "key", "colon", "value" or "comma". `slot` is the key or index of the next value.
+    `expects` is "key", "colon", "value" or "comma"; `slot` is the key or index of the next value.
     """
 
     is_mapping: bool
@@ -56,11 +56,8 @@ class Container:
 
 @dataclass(slots=True)
 class Flow:
-    """The result of scanning a bracketed value.
-
-    - `open`: the brackets that are not closed.
-    - `last_token`: the last token, if it touches the end of the text.
-    - `is_too_deep`: whether more than MAX_DEPTH levels are nested. `nodes` is then empty.
+    """The scan of a bracketed value: `open` brackets, and the `last_token` if it touches the end. If
+    `is_too_deep`, `nodes` is empty.
     """
 
     nodes: list[Node]
@@ -72,10 +69,9 @@ class Flow:
 
 
 def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None = None) -> Flow:
-    """Scan the bracketed value that starts at index `start`. Its key path is `path`.
+    """Scan the bracketed value at `start`.
 
-    If `column` is given, an unclosed value ends before the next key or list item that is not indented further
-    than that column.
+    An unclosed one ends before a key or item not indented further than `column`.
     """
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):
@@ -155,7 +151,7 @@ def _scalar(flow: Flow, text: str, match: re.Match[str]) -> None:
 
 
 def decode_scalar(text: str, quote: str) -> str:
-    """Decode the text between the quotation marks of a scalar. `quote` is "" for an unquoted scalar."""
+    """Decode a scalar without its quotation marks `quote` ("" if unquoted)."""
     if quote == '"' and "\\" in text:
         try:
             return str(json.loads(f'"{text}"'))

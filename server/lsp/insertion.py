@@ -1,4 +1,4 @@
-"""The YAML, JSON or TOML text of the keys and values that a completion inserts."""
+"""The text of keys and values that a completion inserts."""
 
 import re
 from dataclasses import dataclass
@@ -15,17 +15,14 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
 
 @dataclass(frozen=True, eq=False)
 class Insertion:
-    """Builder of the edits that insert keys and values at a cursor.
-
-    `snippets` tells whether the editor supports snippets.
-    """
+    """Builder of edits at a cursor. `snippets` tells whether the editor supports them."""
 
     text: Text
     cursor: Cursor
     snippets: bool
 
     def insert_key(self, name: str, suffix: str) -> Json:
-        """Return the edit that inserts the key `name`, followed by the snippet `suffix`."""
+        """Return the edit that inserts a key and the snippet `suffix`."""
         cursor, text = self.cursor, self.text
         start, end = cursor.span
         if cursor.is_followed:
@@ -43,7 +40,7 @@ class Insertion:
         return self.replace_span((start, end), new, suffix)
 
     def replace_span(self, span: tuple[int, int], text: str, suffix: str = "") -> Json:
-        """Return the edit that replaces a span with a text, followed by the snippet `suffix`."""
+        """Return the edit that replaces a span with a text and the snippet `suffix`."""
         if not self.snippets:
             suffix = suffix.replace("$0", "").replace("\\}", "}")
         elif suffix:
@@ -64,7 +61,7 @@ class Insertion:
         return self.text.range(self.cursor.span)
 
     def insert_value(self, value: str, prefix: str = "") -> Json:
-        """Return the edit that inserts a value, preceded by the text `prefix`."""
+        """Return the edit that inserts a value after `prefix`."""
         start, end = self.cursor.span
         file_text = self.text.value
         if (

@@ -1,7 +1,4 @@
-"""Scanner for the keys and values of a document file, which may be incomplete.
-
-The parsers in `server.formats` can't be used, because they reject text that is still being typed.
-"""
+"""Scanner for keys and values of a document that is still being typed, which `server.formats` rejects."""
 
 import re
 from collections.abc import Iterator
@@ -29,10 +26,7 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a file that contains keys, from index `start` to index `end`.
-
-    `body` is the index at which the Markdown body starts. In a file without one, it is the end of the text.
-    """
+    """The part of a file that contains keys. `body` is the start of the Markdown body, or the text's end."""
 
     style: str
     start: int
@@ -64,10 +58,7 @@ def find_region(path: str, text: str) -> Region:
 
 
 def scan_nodes(path: str, text: str) -> list[Node]:
-    """Return the keys and list items of a document file, in the order of the file.
-
-    The list is empty if the file is too long or its values are nested too deeply.
-    """
+    """Return a file's keys and list items in order, or [] if it is too long or too deeply nested."""
     if len(text) > MAX_SCANNED_CHARS:
         region = find_region(path, text)
         if region.end - region.start > MAX_SCANNED_CHARS:
@@ -99,9 +90,7 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 @dataclass(slots=True)
 class _Level:
-    """A key or list item that contains the current line. `last_item` is the index of the last item in its
-    list.
-    """
+    """A key or list item around the current line, with the index of its last item."""
 
     column: float
     key: str | int
@@ -110,7 +99,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _YamlScanner:
-    """Scanner for block-style YAML. `stack` contains the keys and list items around the current line."""
+    """Scanner for block-style YAML. `stack` holds the keys and items around the current line."""
 
     text: str
     end: int
@@ -147,14 +136,13 @@ class _YamlScanner:
             self._value(at, start, end, at - start)
 
     def is_in_block(self, content: str, indent: int) -> bool:
-        """Return whether a line belongs to a block scalar such as `body: |`."""
         if self.block is not None and (not content.strip() or indent > self.block):
             return True
         self.block = None
         return False
 
     def enter_items(self, index: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items whose dashes start at `index`, such as two in `- - x`.
+        """Enter the list items at `index`, such as two in `- - x`.
 
         Return the index after the dashes, and whether there were any.
         """
@@ -281,7 +269,7 @@ def _toml_names(text: str) -> list[str]:
 
 
 def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
-    """Return the span of a scalar, excluding any quotes, and its quote character ("" if unquoted)."""
+    """Return a scalar's span without quotes, and its quote character or ""."""
     quote = text[index] if text[index] in "\"'" else ""
     if quote:
         pattern = r'"((?:\\.|[^"\\])*)' if quote == '"' else r"'((?:''|[^'])*)"
@@ -297,11 +285,10 @@ def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The place of the cursor among a file's keys and values.
+    """The cursor among a file's keys and values.
 
-    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the text that a completion
-    replaces, and `prefix` is the part of that text before the cursor. `style` is "yaml", "flow" (YAML or TOML
-    in brackets), "json" or "toml".
+    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). A completion replaces `span`, of
+    which `prefix` is before the cursor. `style` is "yaml", "flow" (in brackets), "json" or "toml".
     """
 
     role: str
@@ -315,7 +302,7 @@ class Cursor:
 
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
-    """Locate a cursor among the keys of a file. Return None if nothing can be completed there."""
+    """Locate a cursor, or return None if nothing can be completed there."""
     region = find_region(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))
@@ -428,7 +415,7 @@ def _flow_cursor(text: str, flow: Flow, index: int, style: str) -> Cursor | None
 
 
 def sibling_keys(nodes: list[Node], cursor: Cursor) -> set[str]:
-    """Return the keys that are in the same mapping as the cursor, except the key at the cursor."""
+    """Return the other keys in the cursor's mapping."""
     return {
         str(node.path[-1])
         for node in nodes

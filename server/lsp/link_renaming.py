@@ -1,7 +1,6 @@
-"""Updates of links in Markdown texts after a rename.
+"""Updates of links in Markdown after a rename.
 
-`bifolio mv` prints these links instead of changing them, because a link might be part of an example. An
-editor can undo a rename, so this module changes all links except those in code.
+Unlike `bifolio mv`, they include links in examples (except code), because an editor can undo a rename.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from server.service.unsaved import EditorPlan
 
 
 def with_updated_links(view: View, plan: EditorPlan) -> EditorPlan:
-    """Add link updates to a plan: links to renamed files, and relative links in renamed files."""
+    """Update links to renamed files, and relative links in these."""
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
     for path in sorted(moved | documents_containing(view, link_search_words(view, plan.renames))):
@@ -46,7 +45,7 @@ def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> It
 def _updated_destination(
     view: View, path: str, destination: str, linked_path: str, renames: Mapping[str, str]
 ) -> str:
-    """Return the new destination of a link. `destination` is the old one, which points to `linked_path`."""
+    """Return a link's new destination. The old one points to `linked_path`."""
     new = renames.get(linked_path, linked_path)
     if destination.startswith(UPLOADS_URL):
         return destination if new == linked_path else UPLOADS_URL + quote(new.removeprefix(f"{UPLOADS}/"))

@@ -58,7 +58,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or image in a Markdown text, with the span of its destination."""
+    """A link or image, with the span of its destination."""
 
     destination: str
     span: Span
@@ -66,7 +66,7 @@ class Link:
 
 
 def find_headings(text: str, start: int = 0) -> list[Heading]:
-    """Return the headings of a Markdown text after index `start`, except those in fenced code."""
+    """Return the headings after `start`, except in fenced code."""
     code = _code_spans(text, start)
     found = [
         Heading(len(one[1]), _heading_text(one[2]), one.span()) for one in _HEADING.finditer(text, start)
@@ -79,7 +79,7 @@ def find_headings(text: str, start: int = 0) -> list[Heading]:
 
 
 def find_links(text: str, start: int = 0) -> Iterator[Link]:
-    """Yield the links and images of a Markdown text after index `start`, except those in fenced code."""
+    """Yield the links and images after `start`, except in fenced code."""
     code, at, line_end = _code_spans(text, start), start, -1
     inline: dict[int, re.Match[str]] = {}
     while found := _LINK.search(text, at):
@@ -97,10 +97,9 @@ def find_links(text: str, start: int = 0) -> Iterator[Link]:
 def _find_inline_links(
     text: str, start: int, pattern: re.Pattern[str]
 ) -> tuple[dict[int, re.Match[str]], int]:
-    """Find the links from index `start` to the end of its line.
+    """Return the links up to the end of the line, by the index of their opening bracket, and that end.
 
-    Return the index of the line's end, and the links by the index of their opening bracket. Each link is a
-    match of `pattern` for the part after the link's text.
+    `pattern` matches what follows a link's text.
     """
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
@@ -120,7 +119,6 @@ def _find_inline_links(
 
 
 def _heading_text(heading: str) -> str:
-    """Return a heading's text without closing number signs, as in `## Title ##`."""
     return heading.removesuffix("\r").rstrip(" \t").rstrip("#").rstrip(" \t")
 
 
@@ -137,13 +135,12 @@ def _code_spans(text: str, start: int) -> list[Span]:
 
 
 def _is_inside(index: int, spans: list[Span]) -> bool:
-    """Return whether an index is in one of the spans, which must be sorted and must not overlap."""
+    """Return whether an index is in one of the sorted, disjoint spans."""
     at = bisect_right(spans, index, key=itemgetter(0))
     return at > 0 and index < spans[at - 1][1]
 
 
 def body_start(path: str, text: str) -> int | None:
-    """Return the index at which the Markdown body starts, or None if the file is not a Markdown file."""
     return min(find_region(path, text).body, len(text)) if path.endswith(MARKDOWN) else None
 
 
@@ -151,9 +148,9 @@ def body_start(path: str, text: str) -> int | None:
 
 
 def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and anchor that a link points to, or None if it does not point to a file of the site.
+    """Return the path and anchor that a link points to, or None outside the site.
 
-    For a link to a page, return the path of the page's document. `path` is the file that contains the link.
+    A page's path is that of its document.
     """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
@@ -174,7 +171,7 @@ def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
 
 
 def find_linked_document(view: View, path: str, destination: str) -> Document | None:
-    """Return the document whose page a link points to, or None. `destination` has no anchor."""
+    """Return the document whose page a link without anchor points to, or None."""
     addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
     if not addresses.pages or not destination.startswith("/"):
         return None
@@ -197,7 +194,6 @@ def _existing(view: View, path: str) -> str:
 
 
 def anchor_span(view: View, path: str, anchor: str) -> Span | None:
-    """Return the span of the heading with this anchor, or None if there is no such heading."""
     text = view.text(path)
     start = body_start(path, text.value) if text else None
     if text is None or start is None or not anchor:
@@ -210,7 +206,7 @@ def anchor_span(view: View, path: str, anchor: str) -> Span | None:
 
 
 def complete_link(view: View, source: Source, index: int) -> Json:
-    """Return completions for the link at an index: documents, media files and headings."""
+    """Return completions for a link: documents, media files and headings."""
     text = source.text
     line = text.value[text.starts[text.line_of(index)] : index]
     found = _unfinished_link(line)
@@ -234,10 +230,7 @@ def complete_link(view: View, source: Source, index: int) -> Json:
 
 
 def _unfinished_link(line: str) -> tuple[str, bool] | None:
-    """Return the part of a link's destination that was typed before the end of a line.
-
-    Also return whether the link belongs to an image. Return None if the line does not end in a link.
-    """
+    """Return the typed part of the link at a line's end and whether it is an image's, or None."""
     inline, _ = _find_inline_links(line, 0, _OPEN_DESTINATION)
     for found in _OPEN_LINK.finditer(line):
         if found[1] is None:

@@ -25,7 +25,7 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 
 
 def find_definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return the location that defines the document, file, component, attribute or heading at a position."""
+    """Return the location of the document, file, component, attribute or heading at a position."""
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
@@ -86,7 +86,7 @@ def key_span(path: str, text: Text, key_path: KeyPath) -> Span | None:
 
 
 def find_references(view: View, path: str, params: Json) -> list[Json]:
-    """Return all references to the document or media file at a position."""
+    """Return all references to the document or file at a position."""
     key = key_at(view, path, params)
     if key is None:
         return []
@@ -99,9 +99,8 @@ def find_references(view: View, path: str, params: Json) -> list[Json]:
 
 
 def key_at(view: View, path: str, params: Json) -> Key | None:
-    """Return the key of the document or media file that the value or link at a position refers to.
-
-    If there is no reference at the position, return the key of the file's own document.
+    """Return the key of the document or media file that a position refers to, or else of the file's own
+    document.
     """
     if path.startswith(f"{UPLOADS}/"):
         return MEDIA, media_key(path.removesuffix(SIDECAR_SUFFIX)) or ""
@@ -151,10 +150,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
-    """Return words with which to search for links to the files at `paths`.
-
-    Every link to one of these files contains at least one of the words.
-    """
+    """Return words of which each link to `paths` contains at least one."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])
@@ -166,7 +162,7 @@ def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
 
 
 def documents_containing(view: View, words: Collection[str]) -> set[str]:
-    """Return the paths of the documents whose Markdown body contains at least one of `words`."""
+    """Return the documents whose Markdown body contains one of `words`."""
     found = set()
     for type_ in view.schema.content_types if words else ():
         at = type_.position.get(type_.body or "")
@@ -190,7 +186,7 @@ def _paths_of(view: View, key: Key) -> set[str]:
 
 
 def document_links(view: View, path: str, params: Json) -> list[Json]:
-    """Return the relations, media paths and links in a file, each with its target file."""
+    """Return a file's relations, media paths and links, with their target files."""
     source = view.source(path)
     if source is None:
         return []

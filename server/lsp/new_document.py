@@ -1,4 +1,4 @@
-"""Templates for new documents, and the command that creates a document."""
+"""Templates and creation of new documents."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -20,7 +20,7 @@ _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "t
 
 
 def new_document_text(view: View, path: str, claim: PathClaim) -> str:
-    """Return the text of a new document at `path`, with the default values of its attributes."""
+    """Return a new document's text with default values."""
     type_ = claim.type
     is_markdown = path.endswith(MARKDOWN)
     body = type_.body if is_markdown else None
@@ -68,16 +68,16 @@ def _plain(value: Any) -> str:
 
 
 def _existing_path(view: View, path: str) -> str:
-    """Return the path of the document's file in any format, or "" if the document does not exist."""
+    """Return the document's file in any format, or ""."""
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
     return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")
 
 
 def new_document(view: View, arguments: Json) -> tuple[Json, str]:
-    """Return the edit that creates a document, and the URI of its file.
+    """Return the edit that creates a document, and its URI.
 
-    `arguments` contains `type`, `name` and optionally `locale`. Raises ValidationError.
+    `arguments` has `type`, `name` and perhaps `locale`. Raises ValidationError.
     """
     type_name, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
     types = {type_.singular: type_ for type_ in view.schema.content_types}

@@ -1,4 +1,4 @@
-"""Outline and folding ranges of a file: its keys and Markdown headings."""
+"""Outline and folding ranges of a file."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ MAX_DETAIL_CHARS = 60
 
 
 def document_symbols(view: View, path: str, params: Json) -> list[Json]:
-    """Return the keys and headings of a file as symbols."""
+    """Return a file's keys and headings as symbols."""
     text = view.text(path)
     if text is None or len(text.value) > MAX_SCANNED_CHARS:
         return []
@@ -84,7 +84,7 @@ def _value_ends(path: str, text: str, nodes: list[Node]) -> list[int]:
 
 
 def _trim_end(text: str, start: int, end: int) -> int:
-    """Return `end`, or a lower index that excludes trailing spaces, quotation marks, commas and dashes."""
+    """Return a lower `end`, without trailing spaces, quotation marks, commas and dashes."""
     while end > start and text[end - 1] in " \t\r\n-,\"'":
         end -= 1
     return end
@@ -109,10 +109,7 @@ def _heading_symbols(text: Text, found: list[Heading]) -> list[Json]:
 
 
 def _sections(text: Text, found: list[Heading]) -> list[Span]:
-    """Return the spans of the headings' sections.
-
-    A section ends before the next heading of the same level or above.
-    """
+    """Return the headings' sections, which end at the next heading of the same or a higher level."""
     spans: list[Span] = []
     following: dict[int, int] = {}  # by level: where the next heading begins
     for heading in reversed(found):

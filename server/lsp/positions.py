@@ -1,6 +1,5 @@
-"""Conversion between the positions that editors use and the positions that Bifolio uses.
-
-Editors count lines and UTF-16 code units from 0; Bifolio counts lines and characters from 1.
+"""Conversion between positions of editors (lines and UTF-16 units from 0) and Bifolio (lines and characters
+from 1).
 """
 
 import re
@@ -19,7 +18,7 @@ Span = tuple[int, int]  # (start, end); `end` is exclusive
 
 
 class Text:
-    """A text with zero-based lines and UTF-16 columns, as editors count them."""
+    """A text with zero-based lines and UTF-16 columns."""
 
     def __init__(self, value: str) -> None:
         self.value = value
@@ -43,7 +42,7 @@ class Text:
         return bisect_right(self.starts, index) - 1
 
     def index_of_position(self, position: Any) -> int:
-        """Convert an editor's position to an index. Positions outside the text become the nearest index."""
+        """Convert an editor's position to the nearest index."""
         line, units = _numbers(position)
         if line >= len(self.starts):
             return len(self.value)
@@ -67,7 +66,7 @@ class Text:
         return {"start": self.position(span[0]), "end": self.position(span[1])}
 
     def index_of_line(self, line: int | None, column: int | None) -> int:
-        """Convert a line and a column, counted from 1, to an index. Return 0 if `line` is None."""
+        """Convert a line and column, from 1, to an index. A line of None gives 0."""
         if line is None:
             return 0
         if "\r" not in self.value:
@@ -91,7 +90,7 @@ def _numbers(position: Any) -> tuple[int, int]:
 
 
 def apply_changes(text: str, changes: Any) -> str:
-    """Apply the changes of a `textDocument/didChange` notification to a text."""
+    """Apply the changes of a `textDocument/didChange` notification."""
     for change in changes if isinstance(changes, list) else ():
         new = change.get("text") if isinstance(change, dict) else None
         if not isinstance(new, str):
@@ -113,7 +112,7 @@ def without_surrogates(text: str) -> str:
 
 
 def path_from_uri(uri: object) -> Path | None:
-    """Return the path of a local file's URI, or None for other URIs."""
+    """Return the path of a local file's URI, or None."""
     try:
         parts = urlsplit(str(uri))
     except ValueError:

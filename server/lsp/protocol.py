@@ -1,7 +1,4 @@
-"""JSON-RPC messages of the Language Server Protocol.
-
-pygls is not used, because importing it takes 0.4 s and 20 MB.
-"""
+"""JSON-RPC messages of the Language Server Protocol. Importing pygls would take 0.4 s and 20 MB."""
 
 import logging
 import re
@@ -58,7 +55,7 @@ class Message:
 
 
 class MessageReader:
-    """Reader for the messages in a byte stream. Invalid messages are skipped."""
+    """Reader of messages in a byte stream, which skips invalid ones."""
 
     def __init__(self, stream: BinaryIO, writer: "MessageWriter") -> None:
         self._stream, self._writer = stream, writer
@@ -74,7 +71,7 @@ class MessageReader:
                 return message
 
     def _read_length(self) -> int | None:
-        """Read the next valid header. Return the body's length in bytes, or None at the end of the stream."""
+        """Return the next body's length in bytes, or None at the end of the stream."""
         length, is_resyncing, is_empty = None, False, True
         while line := self._stream.readline(MAX_HEADER_BYTES):
             error = ""
@@ -136,7 +133,7 @@ def _valid_length(text: bytes) -> int | None:
 
 
 def _read_json(data: bytes) -> Any:
-    """Parse JSON. Lone surrogates, which orjson rejects, are replaced."""
+    """Parse JSON, replacing lone surrogates, which orjson rejects."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -165,7 +162,6 @@ class MessageWriter:
         self._write({"method": method, "params": params})
 
     def request(self, method: str, params: Json) -> None:
-        """Send a request without waiting for a response."""
         with self._lock:
             self._next_id += 1
             id_ = f"bifolio-{self._next_id}"

@@ -1,4 +1,4 @@
-"""Renames of documents and media files, as edits that the editor applies."""
+"""Renames of documents and media files, as edits for the editor."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range to rename at a position, and the current id. Return None if nothing can be renamed."""
+    """Return the range to rename and the current id, or None."""
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -47,9 +47,9 @@ def _names(source: Source) -> set[KeyPath]:
 
 
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that renames a document or media file, and updates all references to it.
+    """Return the edit that renames a document or file with all references.
 
-    Raises ValidationError, or any error of `plan_rename`.
+    Raises ValidationError and the errors of `plan_rename`.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:

@@ -14,10 +14,7 @@ log = logging.getLogger("bifolio")
 
 
 class Session:
-    """The sites that are open in the editor. Not thread-safe.
-
-    A site is opened when its folder or one of its files is first opened in the editor.
-    """
+    """The sites that are open in the editor. Not thread-safe."""
 
     def __init__(self, publish: Publish, site: Path | None, timing: Timing) -> None:
         self.client = EditorCapabilities()
@@ -41,7 +38,7 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return the site that a file belongs to, and the file's path in that site, or None."""
+        """Return a file's site and its path there, or None."""
         path = path_from_uri(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:

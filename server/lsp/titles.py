@@ -14,22 +14,18 @@ MAX_TITLE_CHARS = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A document's id and its titles by locale. `folded` is the case-folded text that a search looks in."""
+    """A document's id and titles by locale. Searches use `folded`."""
 
     document_id: str
     titles: Mapping[str, str]
     folded: str
 
     def title_in(self, locale: str) -> str:
-        """Return the title in `locale`, or a title in another locale if there is none."""
         return self.titles.get(locale) or next(filter(None, self.titles.values()), "")
 
 
 class Titles:
-    """Thread-safe cache of document titles, by content type.
-
-    After a change, only the titles of changed documents are read again.
-    """
+    """Thread-safe cache of titles by content type, updated for changed documents only."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -64,7 +64,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return a file's text with unsaved edits, or None if the file can't be read."""
+        """Return a file's text with unsaved edits, or None if it can't be read."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -76,14 +76,13 @@ class View:
         return uri_of(self.root / path)
 
     def source(self, path: str) -> "Source | None":
-        """Return the document file at a path, or None if it can't be read or has no content type."""
         claim, text = self.layout.claim(path), self.text(path)
         if claim is None or text is None:
             return None
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return the media file or document with this key, or None. A version in `locale` is preferred."""
+        """Return the media file or document with this key, preferably in `locale`, or None."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -99,7 +98,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A document file: its path, its content type, its text and its keys."""
+    """A document file: its content type, text and keys."""
 
     schema: Schema
     path: str
@@ -131,17 +130,13 @@ class Source:
         return type_
 
     def attribute_at(self, path: KeyPath) -> Attribute | None:
-        """Return the attribute of the value or list item at a path, or None."""
         while path and isinstance(path[-1], int):
             path = path[:-1]
         type_ = self.type_at(path[:-1]) if path else None
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path, and the key of the document or media file that it refers to.
-
-        Returns None if there is no reference at the path.
-        """
+        """Return the attribute at a path and the document or media file that it refers to, or None."""
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)
         if attribute is None and path and path[-1] == "documentId":  # {__type: …, documentId: …}
@@ -155,7 +150,6 @@ class Source:
             return None
 
     def node_at(self, index: int) -> Node | None:
-        """Return the last node whose key or value is at an index, or None."""
         found = None
         for node in self.nodes:
             begin, end = node.key

@@ -1,7 +1,4 @@
-"""A site in the editor, with its unsaved texts.
-
-A thread reads and checks the site. Requests use the last result, and never wait for a check.
-"""
+"""A site in the editor. A thread reads and checks it; requests use the last result and never wait."""
 
 import gc
 import logging
@@ -50,7 +47,7 @@ Publish = Callable[[str, int | None, list[Json]], None]  # (uri, version, diagno
 
 
 class _CheckAbandonedError(Exception):
-    """Error that ends a check of the site, because a text has changed."""
+    """Error that ends a check because a text has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ class OpenText:
 
 
 class Workspace:
-    """A site that is open in an editor. `publish` sends diagnostics to the editor."""
+    """A site that is open in an editor. `publish` sends diagnostics."""
 
     def __init__(self, root: Path, client: EditorCapabilities, publish: Publish, timing: Timing) -> None:
         self.root, self._client = root, client
@@ -132,7 +129,7 @@ class Workspace:
 
     @property
     def view(self) -> View | None:
-        """The site as it was last read, with the current texts. None until the site has been read."""
+        """The site as last read, with the current texts, or None before the first read."""
         overlay, opened = self._overlay, self.opened
         if overlay is None:
             return None
@@ -147,7 +144,6 @@ class Workspace:
         return replace(view, overlay=self._current_overlay())
 
     def survey_file(self, path: str, overlay: UnsavedSite) -> Survey:
-        """Return the problems that the editor shows in a file, with their fixes."""
         shown = self._shown.get(path)
         if shown is None:
             return self.survey
@@ -223,7 +219,7 @@ class Workspace:
     def _wait_for_check(self) -> tuple[str | None, bool]:
         """Wait until a check is due.
 
-        Return the path of the text to check (or None), and whether to check the whole site.
+        Return the text's path (or None), and whether to check the whole site.
         """
         with self._changed:
             while not self._stopping.is_set():
@@ -295,10 +291,7 @@ class Workspace:
         return replace(survey, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
-        """Interrupt the check of the whole site to check a single text if one is due.
-
-        Raises _CheckAbandonedError if the check of the site must end.
-        """
+        """Check a single text if due, in the middle of a site check. Raises _CheckAbandonedError."""
         with self._changed:
             if self._stopping.is_set() or self.opened is not opened:
                 raise _CheckAbandonedError
@@ -362,7 +355,7 @@ _TEXT_RULES = frozenset(
 
 
 def _merge_problems(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Return the problems found in a text, and the known problems that only a check of the site can find."""
+    """Return a text's problems and the known ones that only a site check can find."""
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

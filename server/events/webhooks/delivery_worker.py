@@ -60,6 +60,7 @@ Render = Callable[[Event, bool], bytes]  # (event, whether to include drafts)
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Delays between attempts, and the timeout of each."""
+
     backoffs_s: Sequence[float] = BACKOFFS_S
     timeout_s: float = TIMEOUT_S
 
