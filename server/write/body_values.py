@@ -25,7 +25,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default value (hashed for a password), or its empty value if there is none."""
+    """Return an attribute's default (hashed for a password) or empty value."""
     if attribute.has_default:
         reading: Any = None
         try:
@@ -44,7 +44,7 @@ def _hash_default(text: str) -> str:
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse the value of a scalar attribute in a request body. Raises Unreadable if it is invalid."""
+    """Parse a scalar in a request body. Raises InvalidValue."""
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -76,7 +76,7 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    # A string such as `2024-05`, or a number of milliseconds since 1970. Raises Unreadable.
+    # A string such as `2024-05`, or a number of milliseconds since 1970. Raises InvalidValue.
     tree = _to_whole_number(tree)
     try:
         if isinstance(tree, str | int) and type(tree) not in (bool, Plain):
@@ -92,7 +92,7 @@ def _to_whole_number(tree: Tree) -> Tree:
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the values of JSON attributes that are strings but look like JSON objects or arrays."""
+    """Yield the strings in JSON attributes that look like objects or arrays."""
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree

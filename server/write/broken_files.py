@@ -1,4 +1,4 @@
-"""Files with errors: their errors, and the documents that they contain."""
+"""Files with errors, and the documents that they contain."""
 
 from collections.abc import Container
 
@@ -15,12 +15,12 @@ def error_in_file(path: str, line: int | None, message: str) -> ConflictError:
 
 
 def conflict_error(problem: Problem, layout: Layout) -> ConflictError:
-    """Return the error for a write that depends on the file with this problem."""
+    """Return the error for a write that depends on the problem's file."""
     return error_in_file(problem.path, problem.line, describe(problem, layout))
 
 
 def describe(problem: Problem, layout: Layout) -> str:
-    """Return the problem's message, without values that the caller may not be allowed to read."""
+    """Return the problem's message without values that the caller may not read."""
     if problem.rule != "value":
         return problem.message
     claim, name = layout.claim(problem.path), str(problem.at[0])
@@ -30,7 +30,6 @@ def describe(problem: Problem, layout: Layout) -> str:
 
 
 def invalid_attributes(entry: Entry) -> frozenset[str]:
-    """Return the names of the attributes whose values in the file are invalid."""
     wrong = (p for p in entry.problems if p.severity == "error" and p.rule == "value")
     return frozenset(str(problem.at[0]) for problem in wrong)
 
@@ -38,9 +37,9 @@ def invalid_attributes(entry: Entry) -> frozenset[str]:
 def contains_version(
     entry: Entry, layout: Layout, type_: Type, document_id: str | None, locales: Container[str]
 ) -> bool:
-    """Return True if a file with an error contains a version of the document in one of the locales.
+    """Return True if a file with an error contains the document in one of the locales.
 
-    If `document_id` is None, any document of the content type counts.
+    A `document_id` of None matches any.
     """
     claim = layout.claim(entry.path)
     if claim is None or claim.type.uid != type_.uid or claim.locale not in locales:

@@ -1,4 +1,4 @@
-"""Context of a change: the site's current state, and the files as they will be after the change."""
+"""Context of a change: the site's state, and the files after the change."""
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -42,9 +42,8 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class BaseVersions:
-    """The document versions on which the first attempt at a write was based.
-
-    If the write is retried because another machine wrote first, they are compared with the current versions.
+    """The versions that a write's first attempt saw, to compare with the current ones if it is retried
+    because another machine wrote first.
     """
 
     def __init__(self) -> None:
@@ -65,10 +64,7 @@ class BaseVersions:
         self.is_retry = True
 
     def record_or_replay(self, current: Versions) -> Versions:
-        """In the first attempt, record and return `current`.
-
-        In a retry, return the versions recorded then.
-        """
+        """Record and return `current` in the first attempt; return the recorded versions in a retry."""
         if not self.is_retry:
             self._versions.append(current)
             return current
@@ -78,14 +74,12 @@ class BaseVersions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Input for one change, and the `changeset` that collects the new file contents.
+    """Input for one change, and the `changeset` that collects new file contents.
 
-    - `now`: the time of the change, for timestamps.
-    - `find_recent`: yields earlier versions of a document in a locale, newest first.
-    - `base_versions`: the versions on which the first attempt was based.
-    - `broken`: entries of the files that had an error before the change, by path.
-    - `old_documents`: for each written or deleted file, the document that it contained before.
-    - `budget`: limits the CPU time, and stops if the client disconnects.
+    - `find_recent`: yields earlier versions of a document in a locale, newest first
+    - `broken`: files with errors before the change, by path
+    - `old_documents`: the earlier document of each written or deleted file
+    - `budget`: limits the CPU time, and stops if the client disconnects
     """
 
     snapshot: Snapshot
@@ -108,7 +102,7 @@ class Context:
         return self.store.layout
 
     def for_next_change(self) -> "Context":
-        """Return a context for a change that follows this one, and writes to the same changeset."""
+        """Return a context for a later change with the same changeset."""
         if not self.old_documents:
             return self
         removed = [document for document in self.old_documents.values() if document]
@@ -150,7 +144,7 @@ class Context:
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return a document's published version and draft. Each is None if it has no file of its own."""
+        """Return a document's published version and draft, None if without a file of its own."""
         self.budget.spend(1)
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
@@ -159,10 +153,7 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return the version with this status, or None if there is none.
-
-        Raises ConflictError if more than one file contains the version.
-        """
+        """Return a version, or None. Raises ConflictError if several files contain it."""
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
             raise ConflictError(
@@ -173,9 +164,9 @@ class Context:
     def changed_keys(
         self, document: Document, new_values: Values, rewritten_names: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Return the keys and values to write to a document's file, to store `new_values`.
+        """Return the keys to write to store `new_values`.
 
-        The attributes in `rewritten_names` are written even if their values have not changed.
+        `rewritten_names` are included even if unchanged.
         """
         old, attributes = values_of(document), document.type.attributes
         if same_values(old, new_values) and not rewritten_names:
@@ -192,9 +183,9 @@ class Context:
         self._refuse(self._broken(path))
 
     def require_served(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
-        """Raise ConflictError if an error in a file keeps a version of the document from being served.
+        """Raise ConflictError if a file's error keeps a version of the document from being served.
 
-        If `document_id` is None, any document of the content type counts.
+        A `document_id` of None matches any.
         """
         for path, entry in self.broken.items():
             is_unserved = entry.document is None and not self.changeset.changes(path)
@@ -214,7 +205,7 @@ class Context:
             raise conflict_error(problem, self.layout)
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """Return the parsed content of a document's file. Raises ConflictError if it has a syntax error."""
+        """Return a file's parsed content. Raises ConflictError for a syntax error."""
         with syntax_errors_as_conflicts(document.path):
             text = self._text(document)
             cached = self._trees.get(document.path)
@@ -225,9 +216,9 @@ class Context:
             return cached[1]
 
     def text_with_changes(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the text of a document's file with the keys in `changes` set to new values.
+        """Return a file's text with changed keys.
 
-        Raises ConflictError if the file can't be parsed, or if it has an error that the changes do not fix.
+        Raises ConflictError if it can't be parsed or keeps an error.
         """
         type_ = document.type
         keys = spread_other_keys(type_, changes, self.tree(document) if type_.other_keys in changes else None)
@@ -281,9 +272,9 @@ class Context:
             touched.setdefault(path, old)
 
     def replace_file(self, path: str, text: str, *replaceable: Document | None) -> None:
-        """Set the text of a new file, or of a file that contains one of the `replaceable` versions.
+        """Set the text of a new file, or of one that contains a `replaceable` version.
 
-        Raises ConflictError if the file contains a different document or has a syntax error.
+        Raises ConflictError for another document or a syntax error.
         """
         old = next((document for document in replaceable if document and document.path == path), None)
         if old is not None:
@@ -298,7 +289,7 @@ class Context:
         self.remove_after_move(document)
 
     def remove_after_move(self, document: Document) -> None:
-        """Delete a document's file, whose text has been moved to another file."""
+        """Delete the file of a document whose text has moved to another file."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
@@ -316,7 +307,7 @@ class Context:
 
 @contextmanager
 def syntax_errors_as_conflicts(path: str) -> Iterator[None]:
-    """Context manager that raises ConflictError for syntax errors in the file at `path`."""
+    """Raise ConflictError for syntax errors in the file at `path`."""
     try:
         yield
     except SyntaxProblem as error:

@@ -1,6 +1,6 @@
 """Changes to a document's draft or published version.
 
-Publishing a change also publishes the draft if the author is allowed to read drafts.
+Publishing also publishes a draft that the author may read.
 """
 
 from collections.abc import Iterable
@@ -21,10 +21,7 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class AffectedVersions:
-    """The versions that a change affects.
-
-    `hidden_draft` is a draft that the author is not allowed to read.
-    """
+    """The versions that a change affects. The author may not read `hidden_draft`."""
 
     published: Document | None
     draft: Document | None
@@ -54,10 +51,9 @@ def write_draft(
     even_if_unchanged: bool = False,
     rewritten_names: Iterable[str] = (),
 ) -> None:
-    """Write new values to a document's draft, creating the draft's file if necessary.
+    """Write new values to a document's draft, creating it if necessary.
 
-    If no value has changed, the file is written only if `even_if_unchanged` is set. The attributes in
-    `rewritten_names` are written even if their values have not changed.
+    `rewritten_names` are written even if unchanged.
     """
     base = draft or published
     changes = context.changed_keys(base, new, rewritten_names) if base else {}
@@ -85,10 +81,9 @@ def write_published(
     even_if_unchanged: bool = False,
     rewritten_names: Iterable[str] = (),
 ) -> None:
-    """Publish new values. If there is a draft, its file replaces the published file.
+    """Publish new values.
 
-    If there is no draft and no value has changed, the file is written only if `even_if_unchanged` is set. The
-    attributes in `rewritten_names` are written even if their values have not changed.
+    A draft's file replaces the published file. `rewritten_names` are written even if unchanged.
     """
     base = draft or published
     changes = context.changed_keys(base, new, rewritten_names) if base else {}

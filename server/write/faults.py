@@ -30,7 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Invalid value in a request body. `sentence` is the error message without the path."""
+    """Invalid value in a request body. `sentence` is the message without the path."""
 
     path: KeyPath
     sentence: str
@@ -44,7 +44,7 @@ def error_of(faults: Sequence[Fault]) -> ValidationError:
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return an error in Strapi's format that lists the faults in schema order. Passwords are not quoted."""
+    """Return an error in Strapi's format that lists the faults in schema order, without quoting passwords."""
     places = [_BodyValue.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
     messages = []
@@ -82,7 +82,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BodyValue:
-    """A value in a request body (`tree`), and its attribute. Sorting by `order` gives schema order."""
+    """A value in a request body and its attribute. `order` sorts by schema."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -133,7 +133,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value as it is quoted in error messages, where long values are shortened."""
+    """Return a value as error messages quote it; long values are shortened."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

@@ -1,7 +1,4 @@
-"""Parses media attributes in request bodies.
-
-A value is one file, a list of files, or an object with the keys `connect`, `disconnect` or `set`.
-"""
+"""Parses media attributes in request bodies: a file, a list, or `connect`, `disconnect` and `set`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +23,7 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser for media attributes in a request body. Errors are appended to `faults`."""
+    """Parser for media attributes. Errors are appended to `faults`."""
 
     snapshot: Snapshot
     locale: str  # the site's default locale, in which all media files are stored
@@ -35,7 +32,7 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Apply `value` to a media attribute that has the value `current`. Return the new upload paths.
+        """Apply `value` to the upload paths `current` and return the new ones.
 
         Raises ValidationError for unknown keys.
         """

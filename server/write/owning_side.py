@@ -1,4 +1,4 @@
-"""Changes to relations that are stored in the related documents' files."""
+"""Changes to relations stored in the related documents' files."""
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
@@ -18,11 +18,9 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class RelationWriter:
-    """Writer for relations that are stored in the related documents' files, in one locale.
+    """Writer for relations stored in the related documents' files, in one locale.
 
-    - `drafts_only`: whether the request writes a draft.
-    - `sees_drafts`: returns whether the author may see a content type's drafts. Relations that only a hidden
-      draft contains are not published.
+    Relations that only a hidden draft contains are not published.
     """
 
     context: Context
@@ -36,7 +34,6 @@ class RelationWriter:
     def update_derived_relation(
         self, type_: Type, document_id: str, attribute: Attribute, links: Links
     ) -> None:
-        """Apply a change to a relation that is stored in the related documents' files."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
         ordered = links.apply(current, to_many=attribute.to_many)
@@ -70,10 +67,7 @@ class RelationWriter:
         return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 
     def publish_derived_relation(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation that is stored in the drafts of the related documents.
-
-        Do nothing if the author is not allowed to see these drafts.
-        """
+        """Publish a relation stored in related drafts, if the author may see these."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         if not self.sees_drafts(owner):
             return

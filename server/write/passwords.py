@@ -1,4 +1,4 @@
-"""Hashing of the passwords in request bodies, before the write lock is acquired."""
+"""Hashing of passwords in request bodies, before the write lock is acquired."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,9 +14,9 @@ MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """Return the request bodies with their passwords hashed.
+    """Return the request bodies with hashed passwords.
 
-    Raises ValidationError if there are too many passwords, and BusyError if too many requests are waiting.
+    Raises ValidationError if there are too many, and BusyError if too many requests wait.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -33,7 +33,7 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield each attribute in a request body with its value. Components are replaced by their attributes."""
+    """Yield each attribute and value in a request body. Components are replaced by their attributes."""
     for name, tree in data.items():
         attribute = type_.attributes.get(name)
         if attribute is None:

@@ -1,4 +1,4 @@
-"""Hashes of document versions for the `If-Match` header, keyed so that private values can't be guessed."""
+"""Hashes of document versions for `If-Match`, keyed so that private values can't be guessed."""
 
 import secrets
 from functools import lru_cache
@@ -39,9 +39,9 @@ def version_of_text(text: str) -> str:
 
 
 def require_match(if_match: str | None, document: Document | None, *, include_version: bool = True) -> None:
-    """Raise PreconditionError if the `If-Match` header does not match the current version.
+    """Raise PreconditionError if `If-Match` does not match the current version.
 
-    If `include_version` is set, the error contains the current version's hash.
+    `include_version` adds its hash to the error.
     """
     if if_match is None:
         return
@@ -56,7 +56,6 @@ def matches_document(if_match: str, document: Document) -> bool:
 
 
 def matches_version(if_match: str, version: str) -> bool:
-    """Return True if an `If-Match` header matches a version. `*` matches every version."""
     return if_match.strip() == "*" or version in _versions_of(if_match)
 
 

@@ -1,4 +1,4 @@
-"""Preparation of write requests: validates them, and computes the resulting file contents."""
+"""Preparation of write requests: validation and resulting file contents."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,7 +70,7 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare the writes in a batch. Return each document's id, and whether the write was merged."""
+    """Prepare a batch. Return each document's id, and whether its write was merged."""
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
         with add_operation_number(number):

@@ -22,11 +22,10 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 def discard(
     context: Context, type_: Type, document_id: str, locales: Iterable[str], *, hides_drafts: bool
 ) -> None:
-    """Discard a document's drafts in the given locales. The document must be published.
+    """Discard drafts in the given locales.
 
-    If `hides_drafts` is set, the caller can't see drafts, so a missing draft is not an error. Raises
-    ValidationError if the document is not published or has no draft, and ConflictError if a file has an
-    error.
+    Raises ValidationError if nothing is published or, unless `hides_drafts`, there is no draft; raises
+    ConflictError if a file has an error.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -69,9 +68,10 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document in the given locales. A published version without a draft becomes the draft.
+    """Unpublish a document in the given locales.
 
-    Raises ConflictError if several files contain the published version, or if a file has an error.
+    A published version without a draft becomes the draft. Raises ConflictError if several files contain it or
+    a file has an error.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)

@@ -10,11 +10,7 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess:
-    """What the author of a write is allowed to read.
-
-    - `private_values`: whether the author may read private values.
-    - `all_versions`: whether the author may read all versions that the write changes.
-    """
+    """What a write's author may read: `private_values`, and `all_versions` that the write changes."""
 
     actor: Actor
     schema: Schema

@@ -1,4 +1,4 @@
-"""Merge of a change with changes that were made after the client read the document."""
+"""Merge of a change with changes made after the client read the document."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -47,9 +47,9 @@ def rebase(
     base_version: Document,
     new_versions: list[Document] | None = None,
 ) -> Change:
-    """Rebase `change` from `base_version` onto `new_versions` (by default, the versions to be replaced).
+    """Rebase `change` from `base_version` onto `new_versions` (by default, those to be replaced).
 
-    Raises OverlapError if the changes conflict, and ValidationError if `change` has faults.
+    Raises OverlapError for conflicts, and ValidationError for faults in `change`.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, base_version.type, change.body)

@@ -24,7 +24,7 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A target to connect, and its position: "start", "end", or "before" or "after" the target `neighbor`."""
+    """A target to connect, at the "start" or "end", or "before" or "after" `neighbor`."""
 
     target: Target
     position: str = "end"
@@ -33,10 +33,10 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change to a relation. If `set` is given, the other operations are ignored.
+    """A change to a relation.
 
-    - `kept_types`: content types that the caller can't `find`. Targets of these types are not removed.
-    - `strict`: whether it is an error to place a target next to a missing target.
+    `set` overrides the other operations. Targets of `kept_types`, which the caller can't `find`, stay.
+    `strict` forbids positions next to missing targets.
     """
 
     set: tuple[Target, ...] | None = None
@@ -46,9 +46,9 @@ class Links:
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return the relation's targets after applying this change to the `current` targets.
+        """Return the targets after this change.
 
-        Raises ValidationError if the change is strict and places a target next to a missing target.
+        Raises ValidationError for a position next to a missing target if strict.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -77,10 +77,9 @@ class Links:
     def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply this change to a relation between a document and itself, which another attribute stores.
+        """Apply this change to a relation of a document to itself that another attribute stores.
 
-        `current` are the targets in that attribute. Return its new targets. Only `target`, the document
-        itself, can be added or removed.
+        `current` are that attribute's targets, of which only `target` can change.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -96,10 +95,7 @@ class Links:
 
 
 class _TargetList:
-    """Doubly linked list of distinct targets, which can be moved in constant time.
-
-    None stands for the place before the first and after the last target.
-    """
+    """Doubly linked list of distinct targets, for moves in constant time. None stands for both ends."""
 
     def __init__(self, targets: Iterable[Target]) -> None:
         ring = [None, *dict.fromkeys(targets)]
@@ -182,9 +178,9 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """Parse a relation's value in a request body (spec.md 4.3.3). `resolve` looks up each target.
+    """Parse a relation in a request body (spec.md 4.3.3).
 
-    Raises ValidationError if an operation or a target is invalid.
+    `resolve` looks up targets. Raises ValidationError.
     """
     if value is None:
         return Links(set=())
@@ -207,10 +203,7 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def split_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation's value by the locale of its targets.
-
-    A target's locale comes from its `locale` or numeric `id`. Otherwise, it is `default`.
-    """
+    """Split a relation's value by the targets' locales: from `locale` or numeric `id`, else `default`."""
     uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:
@@ -249,7 +242,7 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the targets in the value of a morph relation, which can have different content types.
+    """Yield the targets in a morph relation's value.
 
     A to-many value that is not a list is yielded as None.
     """

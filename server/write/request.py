@@ -15,10 +15,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The document version that a request writes.
-
-    `document_id` can be None for new documents and single types.
-    """
+    """The document version to write. `document_id` can be None for new documents and single types."""
 
     type: Type
     document_id: str | None
@@ -42,12 +39,12 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 class WriteRequest:
     """A request to change one version of a document.
 
-    - `actor`: the caller, whose permission to write has already been checked.
-    - `users`: the users to which relations can refer.
-    - `locales`: the locales in which to delete, unpublish or discard.
-    - `merge`: whether to merge the request with later changes if `If-Match` does not match.
-    - `drafts_only`: whether the actor is only allowed to change drafts.
-    - `show`: returns the conflicting attributes that the actor is allowed to see.
+    - `actor`: the caller, already permitted to write
+    - `users`: the users to which relations can refer
+    - `locales`: where to delete, unpublish or discard
+    - `merge`: whether to merge with later changes if `If-Match` does not match
+    - `drafts_only`: whether the actor may change only drafts
+    - `show`: returns the conflicting attributes that the actor may see
     """
 
     address: Address
@@ -63,9 +60,6 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Writes that either all succeed or all fail.
-
-    Each operation is a pair of a function in `server.write.prepare` and the request to pass to it.
-    """
+    """Writes that all succeed or all fail: functions of `server.write.prepare` with their requests."""
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

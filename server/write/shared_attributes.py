@@ -15,10 +15,10 @@ def write_shared_values(
     changed: Values,
     possible_guesses: Collection[str] = (),
 ) -> None:
-    """Write changed values that all locales share to the files of the document's other locales.
+    """Write changed values that all locales share to the document's other files.
 
-    If a changed attribute is in `possible_guesses`, also write files that already contain the new value.
-    Otherwise, authors could find out whether they have guessed a hidden value.
+    For `possible_guesses`, even files with the new value are written, so authors can't confirm a guess of a
+    hidden value.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

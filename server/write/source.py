@@ -1,4 +1,4 @@
-"""Source text of a document's file: reads and replaces it, with passwords masked."""
+"""Source text of a document's file, with passwords masked."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,9 +42,9 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class MaskedText:
-    """A file's text with its passwords masked. `passwords` contains the original passwords in order.
+    """A file's text with masked passwords, and the originals in order.
 
-    `has_other_passwords` is set if passwords or hashes were masked outside of password attributes.
+    `has_other_passwords` means that hashes outside of password attributes were masked too.
     """
 
     text: str
@@ -65,12 +65,10 @@ def mask_of(number: int) -> Plain:
 def mask_text(
     schema: Schema, type_: Type, path: str, text: str, known_passwords: Sequence[str] = ()
 ) -> MaskedText:
-    """Return a file's text with its passwords masked.
+    """Mask the passwords in a file's text.
 
-    If `known_passwords` is given, each of them gets the mask with its number in that list, and all others
-    get the mask for new passwords.
-
-    Raises ConflictError if the text can't be parsed and might contain a password.
+    Each of `known_passwords` gets the mask with its number there. Raises ConflictError if unparsable text
+    might contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -98,7 +96,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> MaskedText:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Return True if a content type's documents, or components in them, can contain passwords."""
+    """Return True if a type's documents, or components in them, can contain passwords."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -113,9 +111,8 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes that contain passwords, with each password replaced by `mask(password)`.
-
-    If `mask` returns REMOVE for a password in a component, the password is removed.
+    """Return the attributes with passwords, each password replaced by `mask(password)`, or removed if that is
+    REMOVE (in components).
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -157,7 +154,7 @@ def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse `keys_text`, which a client edited, in the format of the file at `path`. Raises SyntaxProblem."""
+    """Parse `keys_text` in the format of the file at `path`. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -179,7 +176,7 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """Request to replace a file's text (`text`), or only the keys that are not attributes (`other_keys`).
+    """Request to replace a file's text, or only the keys that are not attributes.
 
     `if_match` identifies the text that the client edited.
     """
@@ -192,10 +189,9 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace the text of a document's file, and return the document's id.
+    """Replace a file's text and return the document's id.
 
-    Raises ValidationError if the text is invalid, and PreconditionError if `if_match` does not match. Can
-    also raise NotFoundError, ConflictError or ForbiddenError.
+    Raises ValidationError, PreconditionError, NotFoundError, ConflictError or ForbiddenError.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)

@@ -1,4 +1,4 @@
-"""Undo of a write: restores its files, unless they have been changed again since."""
+"""Undo of a write: restores its files, unless they have changed again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,9 +37,7 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects, with the locale and status of each version before and after the
-    undo.
-    """
+    """A document that an undo affects, with its versions before and after the undo."""
 
     type: Type
     document_id: str
@@ -51,9 +49,8 @@ class UndoneDocument:
 class UndoRequest:
     """A request to undo a write.
 
-    - `copy_of`: returns the path of the copy of a media file's old content.
-    - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
-    - `may_see`: returns whether the actor is allowed to see a file.
+    `copy_of` returns the copy of a media file's old content, `permit` raises ForbiddenError, and `may_see`
+    checks a path.
     """
 
     write: UndoableWrite
@@ -63,9 +60,10 @@ class UndoRequest:
 
 
 def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore the files that a write changed. Return their paths, or () if they already have the old content.
+    """Restore the files that a write changed.
 
-    Raises ForbiddenError, or ConflictError if the write conflicts with later writes.
+    Return their paths, or () if nothing differs. Raises ForbiddenError, or ConflictError if later writes
+    conflict.
     """
     paths = restore_unchecked(request, context)
     if paths:
@@ -76,7 +74,7 @@ def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
 
 
 def restore_unchecked(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore files like `restore`, without checking that the restored documents are valid."""
+    """Restore files like `restore`, without validating the documents."""
     kept = request.write
     media = {file.path for file in kept.files if is_media(file.path)}
     now = {file.path: _text(context, file.path) for file in kept.files if file.path not in media}
@@ -101,9 +99,9 @@ def restore_unchecked(request: UndoRequest, context: Context) -> tuple[str, ...]
 
 
 def require_same_claims(request: UndoRequest, layout: Layout) -> None:
-    """Raise ConflictError if a restored file would belong to a different document, locale or status.
+    """Raise ConflictError if a restored file would belong to a different document version.
 
-    `layout` contains the path rules after the undo.
+    `layout` has the path rules after the undo.
     """
     changed = [
         file.path
@@ -117,7 +115,7 @@ def require_same_claims(request: UndoRequest, layout: Layout) -> None:
 
 
 def describe_claim(layout: Layout, path: str) -> str:
-    """Return a text that identifies the document version to which a path belongs, for comparing layouts."""
+    """Return a text that identifies the document version at a path, for comparing layouts."""
     claim = layout.claim(path)
     return "" if claim is None else repr(claim.identity)
 
@@ -133,7 +131,7 @@ def _digest_before(restoration: UndoRequest, file: UndoableFile) -> str:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that an undo affects. `texts` contains (path, old text, current text)."""
+    """Return the affected documents. `texts` contains (path, old text, current text)."""
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()

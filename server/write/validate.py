@@ -1,4 +1,4 @@
-"""Validation of request bodies, which are parsed into changes."""
+"""Parsing and validation of request bodies."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -48,11 +48,10 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Parsed request body: new attribute values, and changes to relations.
+    """A parsed request body.
 
-    - `by_locale`: changes to relations that are stored in other documents' files, by locale.
-    - `faults`: errors in the body.
-    - `body`: the original body, from which errors quote values.
+    `by_locale` are changes to relations stored in other documents' files. Errors quote values from the
+    original `body`.
     """
 
     values: Mapping[str, Any]
@@ -75,11 +74,9 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for request bodies. Relation targets that are hidden from the caller count as missing.
+    """Parser of request bodies.
 
-    - `locales`: the site's locales, beginning with the default.
-    - `may_find`, `may_read_drafts`: what the caller may do with a content type.
-    - `reads_version`, `reads_private`: whether the caller may read the current version and private values.
+    Relation targets hidden from the caller count as missing. The default locale comes first in `locales`.
     """
 
     snapshot: Snapshot
@@ -102,9 +99,9 @@ class Validator:
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse a request body into a change. `current` is None for a new document version.
+        """Parse a request body.
 
-        Raises ValidationError for unknown keys and targets.
+        `current` is None for a new version. Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
@@ -172,7 +169,7 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _known_names(self, type_: Type) -> list[str]:
-        """Return the names of attributes whose existence the caller may know."""
+        """Return the attributes that the caller may know of."""
         return [
             name
             for name, a in type_.attributes.items()
@@ -475,9 +472,9 @@ def check(
     is_checked: Callable[[str], bool],
     draft: bool,
 ) -> list[Fault]:
-    """Return `faults`, followed by a fault for each value that violates its attribute's options.
+    """Return `faults` plus those of values that violate attribute options.
 
-    `is_checked` selects the attributes to check, by name. In a draft, only upper limits are checked.
+    `is_checked` selects attributes. In a draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = errors_within(type_, row, Limits(draft, MAX_STRING_CHARS))

@@ -1,4 +1,4 @@
-"""Writer that turns a change to a document into new contents for all affected files."""
+"""Writer that turns a change to a document into new file contents."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ _QUOTED = (str, int, float, Decimal)
 
 
 def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, or None if there is none. `locale` is searched first."""
+    """Return the id of a single type's document, or None. `locale` is searched first."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -42,8 +42,8 @@ def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type,
 class Writer:
     """Writer for one change to one document.
 
-    - `hides_drafts`: whether the author can't see drafts. If so, a write does not publish them.
-    - `access`: what the author is allowed to read, or None for everything.
+    If `hides_drafts`, drafts that the author can't see are not published. `access` is None if the author may
+    read everything.
     """
 
     context: Context
@@ -95,9 +95,9 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, hides_drafts=self.hides_drafts)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document, adding the locale if necessary. Return the document's id.
+        """Change a version, adding the locale if necessary, and return the document's id.
 
-        Raises NotFoundError if the document does not exist in any locale.
+        Raises NotFoundError if no locale has the document.
         """
         document_id = address.document_id or ""
         merge = self._merge(address)
@@ -137,8 +137,7 @@ class Writer:
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
         """Delete a document's files in the given locales.
 
-        Return the document's id, or "" for a single type without a document. Raises ConflictError if one of
-        the files has an error.
+        Returns its id, "" for a single type without one. Raises ConflictError if a file has an error.
         """
         document_id = address.document_id or self._single_id(address) or ""
         self.context.require_served(address.type, document_id or None, locales)
@@ -164,7 +163,7 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def values_after(self, type_: Type, document_id: str, old_values: Values, change: Change) -> Values:
-        """Return `old_values` with `change` applied, without derived relations."""
+        """Apply `change` to `old_values`, without derived relations."""
         new = {**old_values, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
             attribute, links = type_.attributes[name], change.links[name]
@@ -190,10 +189,9 @@ class Writer:
         change: Change,
         is_checked: Callable[[str], bool],
     ) -> None:
-        """Raise ValidationError if attribute values violate the schema, including uniqueness.
+        """Raise ValidationError for values that violate the schema or uniqueness, and for the body's faults.
 
-        `is_checked` selects the attributes to check, by name. The error also lists the faults in the request
-        body.
+        `is_checked` selects attributes by name.
         """
         faults = check(address.type, values, change.faults, is_checked, address.draft)
         if not address.draft:

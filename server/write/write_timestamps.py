@@ -1,6 +1,6 @@
-"""Rules for when a write sets createdAt, updatedAt and publishedAt.
+"""Rules for createdAt, updatedAt and publishedAt.
 
-With the `timestamps: git` setting, a write updates only timestamps that the file already contains.
+With `timestamps: git`, only timestamps already in the file are updated.
 """
 
 from collections.abc import Mapping
@@ -87,9 +87,8 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def update_timestamps(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return the text `after` with updatedAt and publishedAt set to `now`.
-
-    If the client has changed one of them since `before`, its value is not replaced.
+    """Return `after` with updatedAt and publishedAt set to `now`, except those that the client changed since
+    `before`.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

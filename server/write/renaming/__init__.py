@@ -1,1 +1,1 @@
-"""Renaming of documents and media files, including all references to them in other files."""
+"""Renaming of documents and media files, including all references to them."""

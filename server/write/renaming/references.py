@@ -1,4 +1,4 @@
-"""References to documents and media files: finds them, and replaces them after a rename."""
+"""References to documents and media files: finding and replacing them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,10 +22,7 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEditor:
-    """Editor that replaces all references to a renamed document or media file.
-
-    `key` consists of the content type and the old id. `new` is the new documentId or upload path.
-    """
+    """Editor that replaces references to a renamed document or file. `new` is a documentId or upload path."""
 
     schema: Schema
     key: Key
@@ -101,10 +98,7 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RenamedFileLink:
-    """A link in the Markdown file `path` to a media file that has been renamed.
-
-    `old` is the link, and `new` is the link that it should be replaced with.
-    """
+    """A Markdown link to a renamed media file, and the link that should replace it."""
 
     path: str
     line: int
@@ -113,7 +107,7 @@ class RenamedFileLink:
 
 
 def links_to_renamed_files(context: Context, files: Mapping[str, str]) -> tuple[RenamedFileLink, ...]:
-    """Return the links in Markdown files to renamed media files. `files` maps old paths to new paths."""
+    """Return the Markdown links to renamed media files. `files` maps old to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
     links: list[RenamedFileLink] = []
     for document in _with_bodies(context):

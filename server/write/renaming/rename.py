@@ -32,8 +32,7 @@ from server.write.uploads.folders import existing_folder, folders_of
 class RenameRequest:
     """Request to rename a document or media file.
 
-    `old` is a path, or an id such as `article/fog`. `new` is a path, an id with or without the content type,
-    or a folder (with a trailing slash).
+    `old` is a path or an id such as `article/fog`; `new` may also be a folder with a trailing slash.
     """
 
     old: str
@@ -42,12 +41,8 @@ class RenameRequest:
 
 @dataclass(frozen=True, slots=True)
 class RenameResult:
-    """Result of a rename.
-
-    - `files`: the new path of each renamed file, by old path.
-    - `references`: the other files in which references were changed.
-    - `ids`: the old and the new id, or None if the id is unchanged.
-    - `links`: Markdown links that still contain the old paths.
+    """Result of a rename: `files` maps old to new paths, `references` are other changed files, and `links`
+    are Markdown links to old paths. `ids` is None if the id is unchanged.
     """
 
     files: Mapping[str, str]
@@ -57,7 +52,7 @@ class RenameResult:
 
 
 def rename(request: RenameRequest, context: Context) -> RenameResult:
-    """Rename a media file, or all files of a document, and update the references.
+    """Rename a media file, or all files of a document, and update references.
 
     Raises NotFoundError, ValidationError or ConflictError.
     """

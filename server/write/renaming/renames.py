@@ -13,12 +13,7 @@ MAX_COMMITS = 20_000  # Older commits are not searched.
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A rename of a document or media file.
-
-    - `name`: the current name.
-    - `commit`: the commit that contains the rename, or "" if it is not committed yet.
-    - `similarity_percent`: how similar the old and the new content are.
-    """
+    """A rename to `name`. `commit` is "" if it is uncommitted."""
 
     name: str
     commit: str
@@ -26,7 +21,7 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the renames by old id. `commits` must be sorted from newest to oldest."""
+    """Return the renames by old id. `commits` must be sorted newest first."""
     # current path ("" if deleted) and similarity as a percentage, by path
     current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}

@@ -16,12 +16,7 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The media attribute to which uploaded files are attached.
-
-    - `ref`: the uid of the content type or component.
-    - `ref_id`: the id of the document or component.
-    - `field`: the attribute's name.
-    """
+    """A media attribute to attach files to: the uid and id of its document or component, and its name."""
 
     ref: str
     ref_id: str
@@ -30,7 +25,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _AttachmentTarget:
-    """The document and attribute to which files are attached. `with_files` adds the files to a value."""
+    """The document and attribute for attached files. `with_files` adds them to a value."""
 
     document: Document
     attribute: Attribute
@@ -38,10 +33,9 @@ class _AttachmentTarget:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: list[str]) -> None:
-    """Add uploaded files to a media attribute, in both the published version and the draft.
+    """Add files to a media attribute in both versions.
 
-    Raises ValidationError if the document or its media attribute does not exist, and ForbiddenError if the
-    actor is not allowed to update the document.
+    Raises ValidationError if it does not exist, and ForbiddenError without permission to update.
     """
     holder = _holder(context, actor, attachment, media_keys)
     type_, attribute = holder.document.type, holder.attribute

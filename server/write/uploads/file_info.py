@@ -82,7 +82,7 @@ NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_i
 
 
 def read_previous(texts: Sequence[str]) -> dict[str, Any]:
-    """Parse the form field `previous`, with the values before the client's edit. Raises ValidationError."""
+    """Parse `previous`, the values before the client's edit. Raises ValidationError."""
     if not texts:
         return {}
     faults: list[Fault] = []
@@ -95,9 +95,9 @@ def read_previous(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def read_info(texts: Sequence[str], count: int, *, new: bool = False) -> list[dict[str, Any]]:
-    """Parse the `fileInfo` fields of an upload form into one description per file. Raises ValidationError.
+    """Parse `fileInfo` into one description per file.
 
-    If `new` is set, the descriptions can also contain the folder and documentId of new files.
+    With `new`, it may contain folder and documentId. Raises ValidationError.
     """
     known = NEW_FILE_READERS if new else INFO_READERS
     if not texts:

@@ -10,7 +10,7 @@ from server.storage.media import upload_path
 
 
 def folders_of(files: Iterable[Document]) -> dict[str, str]:
-    """Return the folders of media files, keyed by their name in lower case and Unicode NFC."""
+    """Return the folders of media files by lower-case NFC name."""
     found: dict[str, str] = {}
     for path in {dirname(file.path) for file in files}:
         folder = upload_path(path) or ""
@@ -21,9 +21,9 @@ def folders_of(files: Iterable[Document]) -> dict[str, str]:
 
 
 def existing_folder(requested: str, folders: dict[str, str]) -> str:
-    """Return the folder with the name `requested`. If it is new, add it to `folders`.
+    """Return the folder called `requested`, adding a new one to `folders`.
 
-    Raises ConflictError if the folder differs from an existing one only in case.
+    Raises ConflictError if it differs from another only in case.
     """
     # Some file systems ignore case, and some store names in Unicode NFD.
     folder = ""

@@ -41,7 +41,7 @@ CHANGED_MESSAGE = "The description of the file has changed; read it again"
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """An uploaded file, with its content in `source`. If `stored` is set, the content is also in a bucket."""
+    """An uploaded file. If `stored` is set, a bucket has the content too."""
 
     source: Path
     name: str
@@ -52,7 +52,7 @@ class ReceivedFile:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Request to store received files and, optionally, to attach them to a document."""
+    """Request to store files and, optionally, attach them to a document."""
 
     files: tuple[ReceivedFile, ...]
     actor: Actor
@@ -61,9 +61,9 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Request to change a media file's description and, if `file` is set, its content.
+    """Request to change a media file's description and, if `file` is set, content.
 
-    `previous` contains the values of the description on which the change is based.
+    `previous` is the description that the client edited.
     """
 
     key: str
@@ -86,10 +86,9 @@ def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "f
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
-    """Store the files, and return their paths.
+    """Store files and return their paths.
 
-    Raises ConflictError if a requested documentId is in use, or if a requested folder differs from another
-    folder only in case.
+    Raises ConflictError for a used documentId, or for a folder that differs from another only in case.
     """
     _refuse_used_ids(request, context)
     names_folder = any(file.info.get("folder") for file in request.files)
@@ -110,9 +109,9 @@ def _refuse_used_ids(request: Upload, context: Context) -> None:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change a media file's description and, if given, its content. Return the file's path.
+    """Change a media file and return its path.
 
-    Raises PreconditionError if the current values differ from those in the request's `previous`.
+    Raises PreconditionError if its values differ from `previous`.
     """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
