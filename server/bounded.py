@@ -71,7 +71,7 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Return the estimated size of a cache key in bytes, including nested tuples."""
+    """Return the estimated bytes of a cache key, including nested tuples."""
     # The elements of a set are not counted, because it is a set of permissions that many keys share.
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -89,7 +89,7 @@ NETWORK_BITS = 64
 # If there is a rate limit, the cache saves 3.7 of the 56 µs that a read through a proxy takes.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return the /64 network of an IPv6 address, and any other string unchanged."""
+    """Return an IPv6 address's /64 network, and any other string unchanged."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -110,7 +110,6 @@ def work_for(address: str) -> None:
 
 
 def current_client() -> str:
-    """Return the network of the current request's client, or "" outside a request."""
     return network_of(_thread.address)
 
 
@@ -124,12 +123,7 @@ class BoundedMutex:
     # client can block the others.
 
     def __init__(self, purpose: str, max_waiting: int, max_wait_s: float) -> None:
-        """Create a free mutex.
-
-        - `purpose` completes the error message "Too many requests that …".
-        - `max_waiting` is the maximum number of waiting requests.
-        - `max_wait_s` is the longest wait, in seconds.
-        """
+        """Create a free mutex. `purpose` completes the error "Too many requests that …"."""
         self._purpose, self._most, self._longest = purpose, max_waiting, max_wait_s
         self._is_taken = False
         self._lock = threading.Lock()
@@ -144,10 +138,7 @@ class BoundedMutex:
             return True
 
     def acquire(self) -> None:
-        """Acquire the mutex, waiting if necessary.
-
-        Raises QueueError if the queue is full or the wait is too long.
-        """
+        """Acquire the mutex. Raises QueueError if the queue is full or the wait is too long."""
         client, waiter = current_client(), _Waiter()
         with self._lock:
             if not self._is_taken:
@@ -178,9 +169,9 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the newest request of the client with the most waiting requests, and return True.
+        """Reject the newest request of the client with the most waiting requests.
 
-        Returns False and rejects nothing if `client` has almost as many waiting requests itself.
+        Returns False if `client` has almost as many itself.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
@@ -206,7 +197,7 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request. `decided` is set when the request acquires the mutex or is rejected."""
+    """A waiting request. `decided` is set when it acquires the mutex or is rejected."""
 
     __slots__ = ("decided", "has_turn")
 

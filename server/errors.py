@@ -103,7 +103,6 @@ def with_fix(message: str, fix: str) -> str:
 
 
 def as_sentence(text: str, *, upper: bool = True) -> str:
-    """Return `text` with a final punctuation mark and, if `upper` is set, a capital first letter."""
     text = f"{text[0].upper()}{text[1:]}" if upper else text
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
@@ -139,7 +138,7 @@ class CommitError(BifolioError):
 
 @contextmanager
 def collect_setup_errors(errors: list[SetupError]) -> Iterator[None]:
-    """Context manager that appends a SetupError to `errors` instead of raising it."""
+    """Append a SetupError to `errors` instead of raising it."""
     try:
         yield
     except SetupError as error:
@@ -148,7 +147,6 @@ def collect_setup_errors(errors: list[SetupError]) -> Iterator[None]:
 
 @contextmanager
 def add_operation_number(number: int) -> Iterator[None]:
-    """Context manager that adds a batch operation's number to the details of any ApiError."""
     try:
         yield
     except ApiError as error:
@@ -486,10 +484,9 @@ class GitTimeoutError(GitError):
 
 
 def invalid_key(key: str, path: str | None, param: str, inside: str = "") -> KeyNameError:
-    """Return the error for an unknown or forbidden query key, worded as in Strapi.
+    """Return Strapi's error for an unknown or forbidden query key.
 
-    `path` is None for a top-level key, and `param` is the query parameter. `inside` is the uid of the type in
-    which an attribute was looked up.
+    `path` is None at the top level, and `param` is the query parameter.
     """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(

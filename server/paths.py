@@ -15,9 +15,9 @@ MAX_ATTEMPTS = 5  # attempts to create the state folder while another process de
 
 
 def state_folder(root: Path) -> Path:
-    """Return a site's private `.bifolio/` folder, creating it if necessary.
+    """Return a site's private `.bifolio/` folder, created if necessary.
 
-    Raises OSError if the folder can't be created or is a symbolic link.
+    Raises OSError, also if it is a symbolic link.
     """
     # A symbolic link could have been committed, and could point to served files.
     folder = root / STATE_FOLDER
@@ -47,10 +47,7 @@ def keep_private(path: Path) -> None:
 
 
 def folder_in_state(root: Path, name: str) -> Path:
-    """Return a folder in `.bifolio/`, creating it if necessary.
-
-    Raises OSError if the folder can't be created or is a symbolic link.
-    """
+    """Return a folder in `.bifolio/`, created if necessary. Raises OSError, also if it is a symbolic link."""
     folder = state_folder(root) / name
     if folder.is_symlink():
         raise OSError(errno.ELOOP, "is a symbolic link", str(folder))
@@ -59,7 +56,7 @@ def folder_in_state(root: Path, name: str) -> Path:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Return the cache folder in `.bifolio/`, or None if it can't be created."""
+    """Return the cache folder, or None if it can't be created."""
     try:
         return folder_in_state(root, "cache")
     except OSError:

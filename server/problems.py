@@ -13,10 +13,9 @@ RULE_SEVERITIES: tuple[RuleSeverity, ...] = ("off", "warning", "error")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that a site's files should follow.
+    """A rule for a site's files.
 
-    - `default_severity`: the `check.rules` setting can change it, unless it is "error".
-    - `description` describes the problem, and `fix` says how to solve it.
+    The setting `check.rules` can change its severity, unless that is "error".
     """
 
     name: str
@@ -207,11 +206,8 @@ RULES: Mapping[str, Rule] = {
 class Problem:
     """A problem in a file.
 
-    - `path` is relative to the site's folder.
-    - `line` and `column` count from 1, or are None if unknown.
-    - `severity`: if `error`, the server keeps using the file's last valid version.
-    - `rule` is a key in RULES.
-    - `at` is the path to the attribute or key, or () for the whole file.
+    `path` is relative to the site, and positions count from 1. After an error, the server keeps using the
+    file's last valid version. `at` is the path to an attribute or key, () for the whole file.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Groups of problems with the same cause, which a single change to a schema or setting can fix."""
+"""Groups of problems that one change to a schema or setting can fix."""
 
 import re
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """Problems with the same rule and content type, whose messages differ only in values and numbers."""
+    """Problems with the same rule and content type."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
@@ -48,7 +48,7 @@ class ProblemGroup:
 
     @property
     def message(self) -> str:
-        """One message for all of the problems, with `…` where their messages differ."""
+        """One message for all problems, with `…` where they differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -104,9 +104,9 @@ class ProblemGroup:
 
 
 def group_by_cause(problems: Iterable[Problem], audit: Audit | None) -> list[ProblemGroup]:
-    """Group problems by cause: errors first, and large groups before small ones.
+    """Group problems by cause: errors first, then large groups.
 
-    `audit` provides the content types of files. Without it, each problem is a group of its own.
+    Without `audit`, each problem is its own group.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}

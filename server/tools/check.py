@@ -23,7 +23,7 @@ _SARIF_LEVELS = {"error": "error", "warning": "warning", "off": "none"}
 
 
 def as_json(survey: Survey, prefix: str) -> str:
-    """Return the problems as JSON, in the format that docs/check.md describes."""
+    """Return the problems in the JSON format of docs/check.md."""
     made = {
         "version": 1,
         "summary": {"files": survey.file_count, "errors": survey.errors, "warnings": survey.warnings},
@@ -39,7 +39,6 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(survey: Survey, prefix: str) -> str:
-    """Return the problems as GitHub workflow commands, which annotate the affected lines."""
     return "\n".join(_as_command(problem, prefix) for problem in survey.problems)
 
 
@@ -63,7 +62,7 @@ def _sentence(problem: Problem) -> str:
 
 
 def as_sarif(survey: Survey, prefix: str) -> str:
-    """Return the problems as a SARIF log for code scanning services."""
+    """Return the problems as a SARIF log."""
     rules = list(RULES)
     driver = {
         "name": "bifolio",
@@ -117,7 +116,7 @@ def _fingerprint(problem: Problem) -> str:
 
 
 def as_gitlab(survey: Survey, prefix: str) -> str:
-    """Return the problems as a code quality report for GitLab."""
+    """Return the problems as a GitLab code quality report."""
     issues = [
         {
             "description": _sentence(problem),
@@ -156,10 +155,9 @@ _PATH: Style = {"bold": True}
 
 
 def report(survey: Survey, prefix: str, elapsed_s: float, *, list_all: bool = False) -> Iterator[list[Part]]:
-    """Yield the lines of a report for the terminal.
+    """Yield a report for the terminal.
 
-    `prefix` is the path from the current folder to the site. If `list_all` is set, problems with the same
-    cause are listed one by one.
+    `prefix` is the path to the site. `list_all` lists problems with the same cause one by one.
     """
     large = (
         []
@@ -222,12 +220,11 @@ def _summary(survey: Survey, seconds: float) -> list[Part]:
 
 
 def count_text(n: int, noun: str) -> str:
-    """Return a number followed by its noun, such as `2 files`."""
     return f"{n:,} {noun}" + ("s" if n != 1 else "")
 
 
 def fix_lines(fix_result: FixResult, prefix: str) -> Iterator[list[Part]]:
-    """Yield lines that list the applied and rejected fixes by file."""
+    """Yield the applied and rejected fixes by file."""
     for path, fixes in groupby(fix_result.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)

@@ -1,6 +1,6 @@
 """Rename of the state folder from `.quire/` to `.bifolio/`.
 
-The former name occurs only in this module and its test.
+Only this module and its test contain the former name.
 """
 
 import os
@@ -17,9 +17,9 @@ MAX_ADDRESS_BYTES = 104  # maximum length of a Unix socket's path on the stricte
 
 
 def rename_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/` if needed. Return a message, or "" if nothing was renamed.
+    """Rename `.quire/` to `.bifolio/` if needed and return a message or "".
 
-    Raises SetupError if a server is still using the folder, or if the folder can't be renamed.
+    Raises SetupError if a server uses the folder or the rename fails.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
     if not former.is_dir() or os.path.lexists(folder):

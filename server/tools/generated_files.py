@@ -1,7 +1,7 @@
-"""Functions that read, write and check generated files.
+"""Reading and writing of generated files.
 
-The folder that the user names can be a symbolic link. Links below it are not followed, because a cloned site
-can contain links to files outside the site.
+Links below the folder that the user names are not followed, because a cloned site can contain links to files
+outside of it.
 """
 
 import errno
@@ -23,7 +23,7 @@ _NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CL
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return the content of a file, or None if the file does not exist. Raises SetupError."""
+    """Return a file's content, or None if it does not exist. Raises SetupError."""
     try:
         return read_regular_file(path, MAX_GENERATED_BYTES)
     except FileNotFoundError:
@@ -33,10 +33,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def require_current(path: Path, content: bytes, command: str) -> None:
-    """Raise SetupError unless a generated file has the given content.
-
-    The error suggests `command`, which generates the file.
-    """
+    """Raise SetupError, suggesting `command`, unless a file has the given content."""
     existing = read_file(path)
     if existing == content:
         return
@@ -52,13 +49,13 @@ def require_current(path: Path, content: bytes, command: str) -> None:
 
 
 def create_file(top: Path, path: str, data: bytes) -> None:
-    """Write a new file below the folder `top`. Raises SetupError, for example if the file exists."""
+    """Write a new file below `top`. Raises SetupError, for example if it exists."""
     with _opened_parent(top, path) as folder:
         _write_new(folder, PurePath(path).name, data, 0o666)
 
 
 def replace_file(top: Path, path: str, data: bytes) -> None:
-    """Write a file below the folder `top` atomically, keeping its mode if it exists. Raises SetupError."""
+    """Write a file below `top` atomically, keeping its mode. Raises SetupError."""
     with _opened_parent(top, path) as folder:
         name = PurePath(path).name
         mode = _mode(folder, name)
@@ -85,9 +82,9 @@ def require_no_link(top: Path, path: str) -> None:
 
 @contextmanager
 def _opened_parent(top: Path, path: str) -> Iterator[int]:
-    """Context manager that creates and opens a file's folder, without following links below `top`.
+    """Create and open a file's folder without following links below `top`.
 
-    Yields the folder's file descriptor. An OSError inside the context is converted to a SetupError.
+    Yields its descriptor, and converts OSError to SetupError.
     """
     folder = None
     try:
@@ -119,7 +116,7 @@ def _mode(folder: int, name: str) -> int | None:
 
 
 def _write_new(folder: int, name: str, data: bytes, initial_mode: int, mode: int | None = None) -> None:
-    """Create a file with the mode `initial_mode` and write it. `mode`, if given, is set afterwards."""
+    """Create a file with `initial_mode`, write it, then set `mode` if given."""
     with open(os.open(name, _NEW_FILE_FLAGS, initial_mode, dir_fd=folder), "wb") as file:
         file.write(data)
         if mode is not None:
@@ -130,7 +127,7 @@ def _write_new(folder: int, name: str, data: bytes, initial_mode: int, mode: int
 
 
 def _write_if_changed(top: Path, path: str, content: bytes) -> bool:
-    """Write a generated file unless it is up to date. Return whether it was written. Raises SetupError."""
+    """Write a file unless it is up to date. Return whether it was written. Raises SetupError."""
     require_no_link(top, path)
     if read_file(top / path) == content:
         return False
@@ -139,9 +136,9 @@ def _write_if_changed(top: Path, path: str, content: bytes) -> bool:
 
 
 def update_file(top: Path, path: str, content: bytes, command: str, *, check: bool) -> str:
-    """Write a generated file. If `check` is set, only check that it is up to date. Return a message.
+    """Write a generated file, or only compare it if `check`, and return a message.
 
-    Raises SetupError if the check fails or the file can't be written. `command` generates the file.
+    Raises SetupError. `command` generates the file.
     """
     if check:
         require_current(top / path, content, command)
@@ -152,10 +149,9 @@ def update_file(top: Path, path: str, content: bytes, command: str, *, check: bo
 def update_folder(
     top: Path, files: Mapping[str, bytes], outdated: Collection[str], command: str, *, check: bool
 ) -> tuple[int, int]:
-    """Write generated files and delete outdated files. Return the numbers of written and deleted files.
+    """Write generated files and delete outdated ones, or only compare them if `check`.
 
-    If `check` is set, only check that no file would change. Raises SetupError if that fails, or if a file
-    can't be written. `command` generates the files.
+    Return how many were written and deleted. Raises SetupError.
     """
     if check:
         for path, content in files.items():

@@ -1,6 +1,6 @@
-"""JSON Schemas for values in document files.
+"""JSON Schemas for values in files.
 
-Each schema allows every value that an editor's YAML parser might read from unquoted text.
+They allow all values that an editor's YAML parser might read from unquoted text.
 """
 
 import math
@@ -68,9 +68,9 @@ _NOT_NULL = ["object", "array", "string", "number", "boolean"]
 
 
 def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft: bool) -> JsonSchema:
-    """Return the JSON Schema for a scalar attribute's value in a file.
+    """Return the JSON Schema of a scalar attribute.
 
-    `optional` allows null. `draft` omits the rules that apply only to published documents.
+    `optional` allows null, and `draft` omits rules for published documents.
     """
     kind = attribute.type
     if kind in _TEXT_TYPES:
@@ -150,9 +150,8 @@ def _any_case(word: str) -> str:
 
 
 def possible_values(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return every value that a parser could read from an unquoted text.
-
-    The list includes None if JSON can't represent one of these values.
+    """Return every value that a parser could read from unquoted text, with None for one that JSON can't
+    represent.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -184,7 +183,7 @@ def _limits(attribute: Attribute) -> JsonSchema:
 
 
 def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
-    """Return the JSON Schema keywords that limit the number of components in a list."""
+    """Return JSON Schema keywords that limit the number of components."""
     minimum, maximum = _json_limit(attribute.min), _json_limit(attribute.max)
     shortest = max(1, math.ceil(minimum)) if minimum is not None else 1
     found: JsonSchema = {}
@@ -198,7 +197,7 @@ def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
 
 
 def _json_limit(value: Any) -> int | float | None:
-    """Return a limit as a JSON number, or None if it is missing or not a finite number."""
+    """Return a limit as a JSON number, or None if it is not a finite number."""
     try:
         number = Decimal(str(value)) if value is not None else None
     except InvalidOperation:
@@ -214,10 +213,7 @@ def _json_limit(value: Any) -> int | float | None:
 def relation_schema(
     attribute: Attribute, format_: Format, uids: tuple[str, ...], *, optional: bool
 ) -> JsonSchema:
-    """Return the JSON Schema for a relation or media attribute in a file.
-
-    `uids` contains the content types that targets can belong to.
-    """
+    """Return the JSON Schema of a relation or media attribute. `uids` are the types of possible targets."""
     if attribute.derived:
         return {"enum": [None, ""]}
     target = _target(attribute, format_, uids)

@@ -1,7 +1,4 @@
-"""Generator of JSON Schemas for document files, for use in editors and linters.
-
-The schemas are never stricter than `bifolio check`, so editors never mark a correct file as wrong.
-"""
+"""Generator of JSON Schemas for document files. They are never stricter than `bifolio check`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -39,9 +36,8 @@ Status = Literal["published", "draft"]
 
 
 def document_schemas(schema: Schema) -> dict[str, str]:
-    """Return the text of each JSON Schema, by path (such as `yaml/article.json`).
-
-    A content type with drafts has a second schema, such as `yaml/article.draft.json`.
+    """Return the JSON Schemas by path, such as `yaml/article.json` and, for drafts,
+    `yaml/article.draft.json`.
     """
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
@@ -68,7 +64,7 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of JSON Schemas for one format. `draft` omits rules that don't apply to drafts."""
+    """Writer of JSON Schemas in one format. `draft` omits rules that don't apply to drafts."""
 
     schema: Schema
     format: Format

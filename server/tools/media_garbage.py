@@ -1,4 +1,4 @@
-"""Deletion of objects in the media bucket that no file or commit refers to."""
+"""Deletion of bucket objects that no file or commit refers to."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,12 +31,9 @@ NOTHING_REFERENCED = "the site does not refer to any of the objects in the bucke
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """The result of a search for unreferenced objects in the bucket.
+    """Unreferenced objects that can be deleted, and how many others there are.
 
-    - `objects`: the total number of objects.
-    - `referenced`: the number of referenced objects.
-    - `recent`: the number of unreferenced objects that are still too new to be deleted.
-    - `unreferenced`: the objects that can be deleted.
+    `recent` ones are too new to be deleted.
     """
 
     objects: int
@@ -50,9 +47,9 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket. Objects whose keys are not hashes are ignored.
+    """Find the unreferenced objects, ignoring keys that are not hashes.
 
-    Raises RemoteError, or SetupError if the git history is incomplete or no object is referenced.
+    Raises RemoteError, or SetupError if the history is incomplete or nothing is referenced.
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.list_objects() if _KEY.fullmatch(one.key)]
@@ -71,7 +68,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 def delete_garbage(
     bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD
 ) -> int:
-    """Delete unreferenced objects, except those that were uploaded again. Return how many were deleted."""
+    """Delete unreferenced objects unless uploaded again. Return how many."""
     deleted, keys = 0, [one.key for one in garbage.unreferenced]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -83,9 +80,10 @@ def delete_garbage(
 
 
 def referenced_hashes(root: Path) -> set[str]:
-    """Return the object hashes in all media descriptions, on disk and in any commit.
+    """Return the object hashes in all media descriptions, on disk and in any commit, after fetching all
+    remotes.
 
-    All remotes are fetched first. Raises SetupError, RemoteError or GitError.
+    Raises SetupError, RemoteError or GitError.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _references_on_disk(root, path)}
     if git_folder(root) is None:
@@ -125,9 +123,8 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed_blobs(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the new blob id and the path of each file that any commit changed.
-
-    For a merge commit, yield only files that differ from all parents.
+    """Yield the blob id and path of each file that a commit changed; for a merge, if it differs from all
+    parents.
     """
     changes = (
         "--raw",

@@ -1,4 +1,4 @@
-"""Shared parts of the subcommands: the `--site` option, errors, progress bars and styled output."""
+"""Shared parts of the subcommands: `--site`, errors, progress bars and styled output."""
 
 import os
 import shutil
@@ -51,7 +51,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that prints an expected error on one line and exits with status 1."""
+    """Print an expected error on one line and exit with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -66,10 +66,9 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def as_setup_error(subject: str, consequence: str = "nothing was changed") -> Iterator[None]:
-    """Context manager that converts the error of a rejected write to a SetupError.
+    """Convert the error of a rejected write to a SetupError.
 
-    `consequence` tells the user what the rejected write did to the site. The message omits it if the write
-    might have been accepted.
+    `consequence` says what happened to the site; it is omitted if the write might have been accepted.
     """
     try:
         yield
@@ -85,7 +84,6 @@ def as_setup_error(subject: str, consequence: str = "nothing was changed") -> It
 
 
 def print_commit_note(commit: str) -> None:
-    """Print a note if the running server has not committed the change yet."""
     if commit == PENDING:
         click.echo(
             "! the change is not committed yet; the running server of the site will commit it", err=True
@@ -98,9 +96,9 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site. Raises GitError.
+    """Raise SetupError if a folder is not a site.
 
-    If the site's state folder still has its former name, it is renamed.
+    Renames a state folder with its former name. Raises GitError.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
@@ -117,10 +115,7 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager that yields a function to update a progress bar.
-
-    The bar appears only on terminals, and only after PROGRESS_DELAY_S seconds.
-    """
+    """Yield a function that updates a progress bar. Only terminals show it, after PROGRESS_DELAY_S."""
     began, bar = time.perf_counter(), None
 
     def progress(done: int, total: int) -> None:
@@ -139,14 +134,12 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def print_lines(lines: Iterable[list[Part]]) -> None:
-    """Print styled lines, in colour if NO_COLOR, FORCE_COLOR and the terminal allow it."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)
 
 
 def printable(text: str) -> str:
-    """Escape control characters, so that a terminal does not interpret them."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -154,7 +147,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that `name`, the value of `--at`, refers to. Raises SetupError."""
+    """Return the id of the commit given with `--at`. Raises SetupError."""
     try:
         return resolve_commit_name(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -162,7 +155,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def serve_commit(past: PastStates, commit: str) -> None:
-    """Serve the site as it was at a commit, or do nothing if `commit` is "". Raises SetupError."""
+    """Serve the site as it was at a commit, unless that is "". Raises SetupError."""
     try:
         if commit:
             past.pin(commit)
@@ -172,7 +165,7 @@ def serve_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager that yields a temporary clone of the site at a commit, with its resized images.
+    """Yield a temporary clone of the site at a commit, with resized images.
 
     Raises StorageError or SetupError.
     """

@@ -87,7 +87,7 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TypeDeclarations:
-    """Generator of TypeScript types. `names` maps the uids of types to their TypeScript names."""
+    """Generator of TypeScript types. `names` maps uids to TypeScript names."""
 
     schema: Schema
     names: Mapping[str, str]
@@ -106,7 +106,6 @@ class TypeDeclarations:
         return "\n".join(parts).replace("{\n}", "{}")
 
     def types_entry(self, type_: Type) -> str:
-        """Return the line for a type in the TypeScript declaration `Types`."""
         name = self.names[type_.uid]
         written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
         shape = f"uid: {string_literal(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
@@ -138,7 +137,7 @@ class TypeDeclarations:
             yield f"  localizations: Many<{string_literal(key_of(type_))}>;\n"
 
     def _populated_type(self, attribute: Attribute) -> str:
-        """Return the type of an attribute's populated value, or "" if the target's type is unknown."""
+        """Return the type of a populated value, or "" if the target is unknown."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -165,7 +164,7 @@ class TypeDeclarations:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return the type of an attribute in request bodies, or "" if the target's type is unknown."""
+        """Return an attribute's type in request bodies, or "" if the target is unknown."""
         match attribute.type:
             case "enumeration":
                 return literal_union(attribute.enum)
@@ -222,7 +221,7 @@ def write_module(schema: Schema, settings: Settings) -> str:
 
 
 def write_typescript(schema: Schema, settings: Settings) -> str:
-    """Return the TypeScript declarations of all types in the schema."""
+    """Return the TypeScript declarations of all types."""
     shapes = TypeDeclarations(schema, typescript_names(schema), has_placeholders=settings.media.placeholders)
     types = type_order(schema)
     parts = [
@@ -237,7 +236,6 @@ def write_typescript(schema: Schema, settings: Settings) -> str:
 
 
 def named_formats_of(settings: Settings) -> tuple[str, ...]:
-    """Return the names of the formats in `media.formats` that responses can contain."""
     return tuple(settings.media.formats) if settings.media.transform.enabled else ()
 
 
@@ -257,7 +255,7 @@ def typescript_names(schema: Schema) -> Mapping[str, str]:
 
 
 def type_order(schema: Schema) -> list[Type]:
-    """Return all types in the order in which the generated file declares them."""
+    """Return all types in the order of their declarations."""
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
     return [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
 

@@ -27,10 +27,7 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def schema_associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the values of the settings `json.schemas` and `yaml.schemas`.
-
-    `folder` is the folder that contains the JSON Schemas.
-    """
+    """Return the settings `json.schemas` and `yaml.schemas`. `folder` contains the JSON Schemas."""
     found = [(type_, status) for type_ in schema.content_types for status in statuses(type_)]
     in_json = [
         {"fileMatch": list(_globs(type_, status, "json", "/")), "url": _url(folder, "json", type_, status)}
@@ -49,7 +46,7 @@ def _prefix(folder: str) -> str:
 
 
 def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str]:
-    """Yield globs for the files of a content type. A glob that starts with `!` excludes files."""
+    """Yield globs for a content type's files. `!` excludes files."""
     for stem, extension in _path_patterns(type_, _EXTENSIONS[format_]):
         if status == "draft":
             yield f"{root}{stem}.draft{extension}"
@@ -64,7 +61,7 @@ def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str
 
 
 def _path_patterns(type_: Type, extensions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield patterns for the paths of a content type's files, each split into stem and extension."""
+    """Yield patterns for a content type's files, split into stem and extension."""
     for pattern in type_.files:
         path = PurePosixPath(pattern)
         if path.suffix in extensions:
@@ -81,9 +78,9 @@ def _path_patterns(type_: Type, extensions: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
-    """Return the text of a settings file with updated associations. All other text is kept.
+    """Update the associations in a settings file, keeping all other text.
 
-    Raises SetupError if the text is invalid, or if a comment would be lost.
+    Raises SetupError if the text is invalid or a comment would be lost.
     """
     text = "{}\n" if text is None or not text.strip() else text
     plain = _without_comments(text)
@@ -136,7 +133,7 @@ def _blanked(text: str) -> str:
 
 
 def _set_value(text: str, key: str, value: Any) -> str:
-    """Return the text with a new value for a top-level key. Raises SetupError if a comment would be lost."""
+    """Set a top-level key. Raises SetupError if a comment would be lost."""
     plain = _without_comments(text)
     root = json_nodes(plain)
     indent = _indent(plain, root)

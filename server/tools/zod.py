@@ -1,4 +1,4 @@
-"""Generator of zod schemas that validate responses, and of their TypeScript types."""
+"""Generator of zod schemas that validate responses, and their TypeScript types."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -71,7 +71,6 @@ class _Writer:
     has_placeholders: bool
 
     def object_schema(self, type_: Type) -> str:
-        """Return the declaration of the zod schema for a type's responses without `populate`."""
         name = self.names[type_.uid]
         members = "".join(self._members(type_))
         first = "  id: z.int(),\n" if type_.kind == "component" else "  ...version,\n"
@@ -126,7 +125,6 @@ def _link(kind: str, targets: Iterable[str]) -> str:
 
 
 def object_key(name: str) -> str:
-    """Return a name as a key in a JavaScript object literal."""
     # Unless it is written as a computed key, `__proto__` would set the object's prototype.
     return f"[{string_literal(name)}]" if name == "__proto__" else property_name(name)
 
@@ -136,7 +134,7 @@ def enum_schema(values: Iterable[str]) -> str:
 
 
 def write_zod_module(schema: Schema, settings: Settings) -> str:
-    """Return the source code of a TypeScript module with the types and the zod schemas."""
+    """Return a TypeScript module with the types and zod schemas."""
     writer = _Writer(schema, typescript_names(schema), settings.media.placeholders)
     types = type_order(schema)
     shapes = "".join(f"  {object_key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)

@@ -40,9 +40,9 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses that an export contains, as the actor in `access` would receive them.
+    """All responses of an export, as the actor in `access` receives them.
 
-    The properties raise SetupError if site.yaml contains an invalid request.
+    The properties raise SetupError for an invalid request in site.yaml.
     """
 
     state: State
@@ -55,7 +55,7 @@ class SiteExport:
 
     @cached_property
     def markdown(self) -> Sequence[MarkdownFiles]:
-        """The Markdown files, which are exported only if `llms.txt` refers to them."""
+        """The Markdown files, exported only if `llms.txt` refers to them."""
         enabled = self.state.settings.llms.enabled
         return [MarkdownFiles(self.state, listing) for listing in self.listings] if enabled else []
 
@@ -68,7 +68,6 @@ class SiteExport:
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """The media files that the actor is allowed to list."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -131,7 +130,7 @@ class SiteExport:
 def _query_response(state: State, actor: Actor, query_export: QueryExport) -> bytes:
     """Return the response to a named query.
 
-    Raises ApiError, or SetupError if the path or document does not exist.
+    Raises ApiError, or SetupError if its path or document does not exist.
     """
     path, _, query = query_export.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
@@ -162,7 +161,7 @@ _BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 
 def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Create the missing resized images, and return the number of images that could not be created."""
+    """Create missing resized images, and return how many failed."""
     missing, failed = site.incomplete_images(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -174,7 +173,6 @@ def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> i
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return a state in which `base` is put in front of the URLs of all media files."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -195,7 +193,7 @@ def possible_upload_paths(body: bytes) -> Iterator[str]:
 
 
 def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Map the paths of uploads and their resized images to the files or bucket objects that contain them."""
+    """Map uploads and their resized images to the files or bucket objects that contain them."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -212,7 +210,7 @@ def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def file_opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens media files. It can raise OSError and BucketError."""
+    """Return a function that opens media files. It raises OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

@@ -1,6 +1,6 @@
-"""The export folder. Its files are replaced atomically, and only if their content has changed.
+"""The export folder.
 
-An export overwrites or removes only files that are listed in its manifest, and follows no symbolic links.
+An export overwrites or removes only files in its manifest, and follows no symbolic links.
 """
 
 import hashlib
@@ -37,11 +37,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """An exported file.
-
-    - `request`: the request whose response the file contains.
-    - `sha256`: the hash of the file's content, or "" if the export was interrupted.
-    """
+    """An exported file. `sha256` is "" if the export was interrupted."""
 
     request: str = ""
     size: int = 0
@@ -50,10 +46,7 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files by path, and the export's options.
-
-    `commit` is the exported commit, or "" for the current state.
-    """
+    """The exported files by path, and the options. `commit` is "" for the current state."""
 
     site: str
     role: str
@@ -63,7 +56,7 @@ class Manifest:
     commit: str = ""
 
     def to_json(self) -> str:
-        """Return the manifest as JSON, with one line for each file."""
+        """Return the manifest as JSON, one line per file."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -86,7 +79,7 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest in a folder, or None if it is missing. Raises SetupError if it is invalid."""
+    """Return a folder's manifest, or None. Raises SetupError if it is invalid."""
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -113,7 +106,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return a path unchanged. Raise ValueError if the path is not allowed in an export."""
+    """Return an allowed export path unchanged, or raise ValueError."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -131,7 +124,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class FileCounts:
-    """The numbers of written, unchanged and removed files, and the total size of the exported files."""
+    """Numbers of files, and the total size of exported ones."""
 
     written: int = 0
     unchanged: int = 0
@@ -163,9 +156,9 @@ class Folder:
                     self._scan(entry, entry.name)
 
     def register(self, paths: Iterable[str]) -> None:
-        """Record paths in the manifest before their files are written.
+        """Record paths in the manifest before writing.
 
-        Raises SetupError if a path contains a file that no export created.
+        Raises SetupError for a file that no export created.
         """
         new = []
         for path in paths:
@@ -180,7 +173,7 @@ class Folder:
             self._save(replace(self.manifest, files=self._owned))
 
     def write_response(self, response: Response) -> None:
-        """Write a response to its file, unless the file is up to date."""
+        """Write a response unless its file is up to date."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
         if (
@@ -193,7 +186,7 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an open file to `path`, unless the copy there is up to date."""
+        """Copy an open file unless the copy is up to date."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.counts.unchanged += 1
@@ -211,7 +204,7 @@ class Folder:
             return _digest(file)
 
     def remove_obsolete(self, paths: Iterable[str]) -> None:
-        """Remove exported files that are not in `paths`, and folders that become empty."""
+        """Remove exported files not in `paths`, and empty folders."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -222,7 +215,6 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> FileCounts:
-        """Write the manifest if it has changed, and return the counts of files."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.to_json():
             self._save(manifest)
@@ -240,7 +232,7 @@ class Folder:
             self._others.add(path)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a file or symbolic link exists where a folder of the path should be."""
+        """Raise SetupError if a file or link is in place of a folder."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -257,7 +249,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _has_foreign_file(self, path: str) -> bool:
-        """Return whether a file that no export created exists at the path or below it."""
+        """Return whether the path contains a file that no export created."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -332,7 +324,7 @@ _STAGE = ".bifolio-export-"  # folder with incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if the target folder overlaps with the site's files."""
+    """Raise SetupError if the target overlaps with the site's files."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "contains the site itself"
@@ -348,9 +340,9 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def open_folder(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """Context manager that creates and locks the export folder.
+    """Create and lock the export folder.
 
-    Raises SetupError if the folder has other contents, or contains an export for another role.
+    Raises SetupError if it has other contents or another role's export.
     """
     with _errors(root), _locked(root):
         previous = _previous_manifest(root, manifest, force=force)
@@ -384,10 +376,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _previous_manifest(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the manifest of the previous export, or an empty one.
-
-    Raises SetupError if the folder can't be used.
-    """
+    """Return the previous export's manifest, or an empty one. Raises SetupError."""
     try:
         found = read_manifest(root)
     except SetupError:

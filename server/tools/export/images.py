@@ -1,4 +1,4 @@
-"""Files for the custom formats in exported responses, which a static host can't create itself."""
+"""Images in custom formats, which a static host can't create itself."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]  # (done, total)
 
 @dataclass(frozen=True, slots=True)
 class CustomFormatImage:
-    """An image in a custom format. `key` identifies the media file; `name` is the name of the format."""
+    """An image in a custom format. `key` identifies the media file."""
 
     key: str
     name: str
@@ -40,10 +40,9 @@ class CustomFormatImage:
 
 
 def with_image_paths(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
-    """Give each image in a custom format the URL of a file that the export will create.
+    """Give each image in a custom format the URL of an exported file.
 
-    Return the new state, and a map from the paths of these files to their images. The paths are relative to
-    the uploads folder.
+    Also map these files' paths, relative to the uploads folder, to the images.
     """
     formats = custom_formats(state.settings.media)
     if formats is None:
@@ -74,7 +73,7 @@ def _free_path(key: str, name: str, ext: str, media: Mapping[str, Document]) -> 
 
 
 class CustomFormatRenderer:
-    """Renderer of images in custom formats. It uses the server's image cache."""
+    """Renderer of images in custom formats, using the server's cache."""
 
     def __init__(self, site: Site) -> None:
         files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
@@ -82,7 +81,7 @@ class CustomFormatRenderer:
         self._caller = ClientRequest((), lambda: None)
 
     def render(self, images: Iterable[CustomFormatImage], progress: Progress) -> set[CustomFormatImage]:
-        """Render images, several at the same time. Return those that could be rendered."""
+        """Render images in parallel and return those that succeeded."""
         requested, rendered = list(images), set[CustomFormatImage]()
         with ThreadPoolExecutor(cores()) as executor:
             for done, (image, is_rendered) in enumerate(
@@ -94,7 +93,7 @@ class CustomFormatRenderer:
         return rendered
 
     def open(self, image: CustomFormatImage) -> BufferedReader:
-        """Open an image, which is rendered first if necessary. Raises ApiError."""
+        """Open an image, rendering it if necessary. Raises ApiError."""
         found = self._images.find(
             self._site.state.snapshot, "", image.key, {PRESET: image.name}, self._caller
         )

@@ -1,4 +1,4 @@
-"""The lists of documents that an export contains."""
+"""The lists of documents in an export."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,21 +30,20 @@ LOCALES = "locale"  # folder for all locales except the default
 class Access:
     """The actor whose permissions limit the export.
 
-    If `drafts` is set, drafts that the actor can read are exported instead of published versions.
+    `drafts` prefers readable drafts to published versions.
     """
 
     actor: Actor
     drafts: bool = False
 
     def status_params(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests for a content type, or {} for published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """A query for one content type's documents in one locale, with its results."""
+    """A query for a content type's documents in one locale, with its results."""
 
     access: Access
     view: View
@@ -78,7 +77,7 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the response for a single type, or one for each page and document of a collection type."""
+        """Yield the response of a single type, or of each page and document."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.renderer_for(self.query.selection)
         one = {
@@ -115,7 +114,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the document lists to export. Raises SetupError if parameters in site.yaml are invalid."""
+    """Yield the document lists to export. Raises SetupError for invalid parameters in site.yaml."""
     for type_ in state.schema.content_types:
         type_export = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):

@@ -1,8 +1,4 @@
-"""Feeds, sitemaps, `llms.txt` and redirects in an export.
-
-The redirects are the same as the output of `bifolio redirects`. All other files are the same as a server's
-responses.
-"""
+"""Feeds, sitemaps, `llms.txt` and redirects in an export."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,10 +43,8 @@ def publication_files(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Redirect files for static hosts.
-
-    - `unsupported_count`: the number of redirects that a format can't represent.
-    - `invalid_alias_count`: the number of aliases from which no redirect could be created.
+    """Redirect files for static hosts, and how many redirects a format can't represent or aliases are
+    invalid.
     """
 
     files: tuple[Response, ...] = ()
@@ -59,9 +53,9 @@ class RedirectFiles:
 
 
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
-    """Return the files for the formats in the setting `export.redirects`.
+    """Return the files for the setting `export.redirects`.
 
-    Raises SetupError if a format can't contain redirects for several hosts.
+    Raises SetupError if a format can't contain redirects of several hosts.
     """
     format_names = state.settings.export.redirects
     if not format_names:

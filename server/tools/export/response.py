@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A file to export. `request` is the request whose response it contains, or "" if there is none."""
+    """A file to export, and the request that it answers, or ""."""
 
     path: str
     request: str

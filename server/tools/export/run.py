@@ -1,4 +1,4 @@
-"""Export of a site: its responses, and the media files that they refer to."""
+"""Export of a site: its responses and their media files."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -38,9 +38,8 @@ READER = "a read-only token"
 class ExportOptions:
     """An export's options.
 
-    - `everything`: whether to export all that a read-only token can read, instead of what `role` can read.
-    - `commit`: the commit to export, or "" for the current state.
-    - `images`: whether to export the images in custom formats.
+    `everything` exports what a read-only token can read instead of what `role` can. `commit` is "" for the
+    current state; `images` includes custom formats.
     """
 
     role: str = "public"
@@ -54,13 +53,8 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The result of an export.
-
-    - `unscaled_count`: the number of images that could not be resized.
-    - `failed_image_count`: the number of custom formats that could not be rendered.
-    - `unreadable_types`: the types that the role is not allowed to read.
-    - `unsupported_redirect_count`: the number of redirects that a format can't represent.
-    - `invalid_alias_count`: the number of aliases from which no redirect could be created.
+    """The result of an export: counts of files, and of images, types, redirects and aliases that could not be
+    exported.
     """
 
     documents: Mapping[str, int]
@@ -74,7 +68,7 @@ class ExportResult:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> ExportResult:
-    """Export a site to the folder `target`. Raises SetupError, usually before anything is written."""
+    """Export a site to a folder. Raises SetupError, usually before writing anything."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)

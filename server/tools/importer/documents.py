@@ -1,7 +1,4 @@
-"""Conversion of imported document versions to the form that files store.
-
-A draft that equals its published version is omitted.
-"""
+"""Conversion of imported versions to the form in files. A draft equal to its published version is omitted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +18,7 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """A document version to write to a file.
-
-    `provided` contains the names of the attributes that the source contains.
-    """
+    """A document version to write. `provided` names the attributes that the source contains."""
 
     type: Type
     document_id: str
@@ -41,7 +35,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield a list with the versions of each document. The first version determines the file name."""
+    """Yield the versions of each document. The first determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -92,10 +86,7 @@ def _equals_published(
     published_keys: set[SourceKey],
     settings: Settings,
 ) -> bool:
-    """Return whether a draft equals its published version, ignoring relations to unpublished documents.
-
-    `published_keys` contains the keys of all published versions.
-    """
+    """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}

@@ -1,4 +1,4 @@
-"""Conversion of a source's locales, roles and permissions to the syntax of site.yaml."""
+"""Conversion of a source's locales, roles and permissions to site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if no change is needed. Raises SetupError."""
+    """Return the new site.yaml, or None without a change. Raises SetupError."""
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
     locales = {"default": source.default_locale, "available": list(source.locales)}
@@ -45,7 +45,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 def _merged_locale_settings(
     root: Path, settings: Settings, source: Source, current_value: Any
 ) -> Mapping[str, Any]:
-    """Return the `locales` setting with the source's locales added, or {} if no change is needed.
+    """Return `locales` with the source's added, or {} without a change.
 
     Raises SetupError if the default locales differ.
     """
@@ -91,7 +91,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], links: LinkTable, uids: Mapping[str, str]
 ) -> Roles:
-    """Return each role's permissions, omitting those that Bifolio does not support."""
+    """Return each role's permissions that Bifolio supports."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -105,7 +105,7 @@ def read_roles(
 
 
 def _convert_action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to a subject and an action. Return None if it is not supported."""
+    """Convert a Strapi permission to a subject and action, or None if unsupported."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")

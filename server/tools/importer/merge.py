@@ -1,7 +1,4 @@
-"""Merge of imported content into a site.
-
-Files that were edited, moved or deleted in the site are left unchanged, unless the import overwrites them.
-"""
+"""Merge of imported content. Files edited, moved or deleted in the site stay, unless overwriting."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +13,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class OutcomeCounts:
-    """The number of documents, and the number of files with each outcome."""
+    """Numbers of documents, and of files by outcome."""
 
     document_count: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -24,10 +21,7 @@ class OutcomeCounts:
 
 @dataclass(slots=True)
 class Merge:
-    """The changes that an import will make to a site.
-
-    `kept` contains the files that are left unchanged, each with the reason.
-    """
+    """The changes that an import will make. `kept` are unchanged files with reasons."""
 
     root: Path
     changeset: Changeset
@@ -53,10 +47,9 @@ class Merge:
         create: Callable[[], str],
         convert: Callable[[str], str],
     ) -> None:
-        """Merge a text file. `source_version` is a digest of its content in the source.
+        """Merge a text file with the source digest `source_version`, counted under `subject`.
 
-        `subject` is the group in which the file is counted. `create` returns the text of a new file, and
-        `convert` the new text for an existing file's text.
+        `create` returns a new file's text, and `convert` that of an existing file.
         """
         known = self.record.files.get(path)
         if known and known.source == source_version and not self.overwrite:
@@ -92,10 +85,9 @@ class Merge:
     def record_if_current(
         self, subject: str, path: str, source_version: str, content_digest: str | None
     ) -> bool:
-        """Return whether a media file is up to date. If so, record and count it.
+        """Return whether a media file is up to date, and then record and count it.
 
-        `source_version` identifies the file's version in the source. `content_digest` is None if it is
-        unknown.
+        `content_digest` is None if unknown.
         """
         known = self.record.files.get(path)
         if not (known and known.source == source_version and not self.overwrite):
@@ -106,7 +98,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, content_digest: str | None) -> None:
-        """Count a media file for a dry run, without downloading it."""
+        """Count a media file for a dry run."""
         outcome, why = self._file_outcome(path, content_digest or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -116,10 +108,7 @@ class Merge:
     def merge_file(
         self, subject: str, path: str, source_version: str, content_digest: str, source: Path
     ) -> None:
-        """Merge a media file that was downloaded to `source`.
-
-        `source_version` identifies the file's version in the source.
-        """
+        """Merge a downloaded media file."""
         outcome, why = self._file_outcome(path, content_digest)
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -141,10 +130,7 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove a file that the source no longer contains, unless it was edited in the site.
-
-        If `overwrite` is set, edited files are removed too.
-        """
+        """Remove a file that the source lacks, unless it was edited and `overwrite` is off."""
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

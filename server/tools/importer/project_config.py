@@ -1,7 +1,4 @@
-"""Reader for the API settings in a Strapi project's file `config/api`.
-
-The file is a program. It is never executed, so only literal values can be read.
-"""
+"""Reader of literal values in a Strapi project's `config/api`, a program that is never executed."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +24,7 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The `api` settings for site.yaml, as strings, and the names of settings that could not be read."""
+    """The `api` settings for site.yaml, and the names of unreadable ones."""
 
     api: Mapping[str, str]
     unreadable: tuple[str, ...] = ()
@@ -50,7 +47,7 @@ NO_SETTINGS = ProjectSettings({})
 
 
 def read_project(folder: Path) -> ProjectSettings:
-    """Return the API settings of a Strapi project. Raises SetupError."""
+    """Return a Strapi project's API settings. Raises SetupError."""
     files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:

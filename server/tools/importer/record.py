@@ -1,7 +1,4 @@
-"""Record of earlier imports, which tells whether a file was edited in the site or changed in the source.
-
-A file that differs from the source counts as edited if the record does not contain it.
-"""
+"""Record of earlier imports, which tells files edited in the site from those changed in the source."""
 
 import hashlib
 import json
@@ -20,7 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """The digests of a file's content: as found in the source, and as written to the site."""
+    """Digests of a file as in the source, and as written to the site."""
 
     source: str
     file: str
@@ -38,7 +35,7 @@ class SourceRecord:
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the record of earlier imports, or an empty record if the file is missing or invalid."""
+    """Return the record of earlier imports, empty if missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:

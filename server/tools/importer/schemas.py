@@ -1,7 +1,4 @@
-"""Conversion of imported schemas, and their merge into a site.
-
-Unsupported attributes and schemas are omitted, and so is everything that depends on them.
-"""
+"""Conversion of imported schemas. What is unsupported is omitted, with everything that depends on it."""
 
 import re
 import shutil
@@ -72,7 +69,7 @@ def bifolio_uids(schemas: Sequence[SchemaJson]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the form of schema.json files. The keys of the result are Bifolio's uids."""
+    """Convert schemas to the form of schema.json files, by Bifolio's uids."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -145,7 +142,7 @@ def _attribute(attribute: SchemaJson, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: SchemaJson) -> str | None:
-    """Return the path of a schema's file, or None if the schema's name is not a valid file name."""
+    """Return a schema file's path, or None if the name is not a valid file name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -158,9 +155,9 @@ def schema_path(uid: str, schema: SchemaJson) -> str | None:
 def merge_schemas(
     root: Path, schemas: Mapping[str, SchemaJson], notes: ImportNotes, new_merge: Callable[[], Merge]
 ) -> tuple[Merge, SiteModel]:
-    """Merge schemas into the site. Invalid schemas are omitted, and noted for the report.
+    """Merge schemas into the site, noting invalid ones.
 
-    `new_merge` creates an empty merge. Raises SetupError if the site's own files are invalid.
+    Raises SetupError if the site's own files are invalid.
     """
     remaining = {uid: dict(schema) for uid, schema in schemas.items()}
     _remove_unsupported(remaining, notes)

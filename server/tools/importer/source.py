@@ -23,9 +23,10 @@ ResolveRelation = Callable[[str, str, SchemaJson, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A document version in one locale. The locale is "" if the content type has no locales.
+    """A document version.
 
-    In `tree`, relations are documentIds, and media files are paths below uploads/.
+    `locale` is "" if the type has none. In `tree`, relations are documentIds and media are paths below
+    uploads/.
     """
 
     uid: str
@@ -40,10 +41,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file to import.
-
-    `path` is relative to uploads/, and `origin` is the file's location in the source.
-    """
+    """A media file to import. `path` is relative to uploads/; `origin` is its location in the source."""
 
     path: str
     document_id: str
@@ -58,7 +56,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes about missing or changed content, with the number of occurrences of each note."""
+    """Notes about missing or changed content, with counts."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -91,19 +89,18 @@ class SourceReader(Protocol):
     """Reader of an export archive or a running installation."""
 
     def read(self) -> Source:
-        """Return the content to import, except the contents of media files. Raises SetupError."""
+        """Return everything but media contents. Raises SetupError."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder. Yield each file with the path of its copy. Raises SetupError."""
+        """Copy media files to a folder and yield each with its copy. Raises SetupError."""
 
 
 def to_file_values(
     schemas: Mapping[str, SchemaJson], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form that files store.
+    """Convert a row or component to the form in files, without derived relations.
 
-    Derived relations are omitted, and so are scalars and components that `data` lacks. `resolve` returns the
-    targets of a relation or media attribute.
+    `resolve` returns the targets of relations and media.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -151,7 +148,7 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a document version. If the row is invalid, add a note and return None."""
+    """Convert a row to a document version, or note an invalid row and return None."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -183,7 +180,6 @@ def is_derived(attribute: SchemaJson) -> bool:
 
 
 def to_stored_targets(attribute: SchemaJson, targets: list[Any]) -> Any:
-    """Return targets in the form that files store: a list or, for a to-one attribute, one target or None."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 

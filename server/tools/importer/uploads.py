@@ -1,7 +1,4 @@
-"""Import of media files and their descriptions.
-
-Files keep the names in their URLs, so the URLs stay the same.
-"""
+"""Import of media files. They keep the names in their URLs."""
 
 import re
 from collections.abc import Mapping
@@ -41,7 +38,6 @@ DESCRIPTIONS = "descriptions of files"
 
 
 def file_name(data: Mapping[str, Any]) -> str:
-    """Return a media file's name in uploads/. `data` is the file's row in the source."""
     return f"{data['hash']}{data.get('ext') or ''}"
 
 
@@ -53,7 +49,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert the row of a media file. If its name or id is invalid, add a note and return None."""
+    """Convert a media file's row, or note an invalid name or id and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or is_ignored(path):
@@ -97,10 +93,7 @@ def description(upload: SourceUpload) -> dict[str, Tree]:
 def merge_uploads(
     merge: Merge, source: Source, reader: SourceReader, folder: Path | None, report_progress: ReportProgress
 ) -> None:
-    """Merge media files and their descriptions into the site.
-
-    Files are downloaded to `folder`. If `folder` is None, they are only counted.
-    """
+    """Merge media files into the site. They are downloaded to `folder` or, if that is None, only counted."""
     merge.outcome_counts(UPLOAD).document_count = len(source.uploads)
     needed = []
     for upload in source.uploads:

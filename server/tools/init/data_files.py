@@ -20,10 +20,7 @@ _PROGRAMS = re.compile(
 
 
 def data_documents(files: Iterable[str]) -> set[str]:
-    """Return the data files that can be served as documents.
-
-    These files are in data folders or, if there are none, in folders that contain mostly data files.
-    """
+    """Return the data files in data folders or, without these, in folders of mostly data files."""
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
     for base in DATA_BASES:
@@ -37,7 +34,6 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data_folder(path: str) -> str:
-    """Return the site generator's data folder that contains a file, or "" if there is none."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")

@@ -1,7 +1,4 @@
-"""Folders that contain pages: a site generator's base folder, and the folders inside it.
-
-A base folder, such as `content`, has a name that the site generator expects.
-"""
+"""Folders with pages: a site generator's base folder (such as `content`) and those in it."""
 
 import re
 from collections import defaultdict
@@ -32,10 +29,9 @@ _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdoc
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder that contains pages, relative to its base folder.
+    """A folder with pages, relative to `base`.
 
-    In `folder`, `{locale}` stands for a folder for each locale, and SECTIONS for Hugo's section pages.
-    `folder` is "" for the base folder itself.
+    In `folder`, `{locale}` stands for a folder per locale and SECTIONS for Hugo's section pages.
     """
 
     base: str
@@ -60,7 +56,6 @@ class TreeFolders:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The root, and the folders that contain a site generator's settings."""
         found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
         return frozenset({"", *found})
 
@@ -90,9 +85,8 @@ class TreeFolders:
 
     @cached_property
     def _list_folders(self) -> frozenset[tuple[str, str]]:
-        """Folders in locale folders that contain lists of pages, such as `blog`.
-
-        Each is a pair of the folder that contains the locale folders, and the name of the list's folder.
+        """Pairs of a folder that contains locale folders and the name of a list folder (such as `blog`) in
+        these.
         """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
@@ -104,7 +98,7 @@ class TreeFolders:
 
     @cached_property
     def _taxonomy_folders(self) -> frozenset[str]:
-        """Hugo folders that contain only section pages for the terms of a taxonomy, such as `authors`."""
+        """Hugo folders with only section pages for a taxonomy's terms, such as `authors`."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -123,7 +117,7 @@ class TreeFolders:
         )
 
     def base_folder(self, path: str) -> str:
-        """Return the base folder that contains the page at `path`, or "" for the root."""
+        """Return the base folder of a page, "" for the root."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
@@ -177,7 +171,7 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder (such as `content`) that contains a path, or None if there is none."""
+        """Return the content folder (such as `content`) that contains a path, or None."""
         base = self._generator_base(path)
         if base not in self.projects:
             return base

@@ -1,4 +1,4 @@
-"""Groups of pages. Each group becomes a proposed content type, with patterns for its files."""
+"""Groups of pages. Each becomes a proposed content type."""
 
 import os
 from collections import Counter
@@ -27,7 +27,7 @@ UNKNOWN_LOCALE = "und"
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page in a group. `locale` is None if the page is in the default locale."""
+    """A page in a group. `locale` is None for the default locale."""
 
     page: MarkdownPage
     name: str
@@ -36,7 +36,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """The pages of one content type, which is named after `folder`."""
+    """The pages of one content type, named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, their locales (the default comes first), and why some pages were omitted."""
+    """Groups of pages, their locales (default first), and why pages were omitted."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -64,10 +64,7 @@ class PageTree:
 def group_pages(
     root: Path, pages: Mapping[str, MarkdownPage], requested_locales: tuple[str, ...] = ()
 ) -> PageTree:
-    """Group the pages in a folder by content type.
-
-    `requested_locales` contains the locales from the command line. The first one is the default.
-    """
+    """Group pages by content type. The first of `requested_locales` is the default."""
     omitted = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     omitted.update({path: "its name starts with _" for path in pages if is_partial(path)})
     omitted.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -204,7 +201,7 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list_folder(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the list folder, such as `docs`, that all locales share, or "" if there is none."""
+    """Return the list folder, such as `docs`, in all locales, or ""."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
@@ -247,7 +244,7 @@ def _plain_group(folder: str, path_prefix: str, pages: list[MarkdownPage]) -> Pa
 
 
 def _are_in_initial_folders(names: list[str]) -> bool:
-    """Return whether nearly all files are in folders that are named after the files' initials."""
+    """Return whether nearly all files are in folders named after their initials."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -257,7 +254,6 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_page_name(pages: Iterable[MarkdownPage]) -> str:
-    """Return the name of index pages: `_index` for Hugo's section pages, and `index` otherwise."""
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
@@ -269,7 +265,7 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 
 
 def _base_folder_groups(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return the groups for the pages in a base folder: one group per page, or a single group for all."""
+    """Return a group per page of a base folder, or one for all."""
     plain = _plain_group("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -299,9 +295,9 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(locales: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if any page is in English or has no locale, and otherwise the most common locale.
+    """Return English if any page has it or no locale, otherwise the most common locale.
 
-    If a page without a locale also has an English version, return UNKNOWN_LOCALE.
+    Return UNKNOWN_LOCALE if a page without locale also has an English version.
     """
     counts: Counter[str | None] = Counter()
     for each in groups:

@@ -1,6 +1,6 @@
-"""Inference of attributes from the files in a group.
+"""Inference of attributes from files.
 
-Numbers and booleans that parsing would change, such as 1.10 or NO, are treated as text.
+Numbers and booleans that parsing would change, such as 1.10 or NO, count as text.
 """
 
 import re
@@ -32,7 +32,7 @@ MAX_KEYS = 100  # Data files with more keys are treated as maps.
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute. `file_count` is the number of files with a value for it."""
+    """A proposed attribute. `file_count` files have a value for it."""
 
     name: str
     schema: Mapping[str, Any]
@@ -47,9 +47,9 @@ DocumentIds = Mapping[str, frozenset[str]]
 def propose_attributes(
     group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return a content type's attributes, and the one that collects all other keys (None if not needed).
+    """Return a type's attributes, and the one for all other keys (None if not needed).
 
-    `document_ids` contains the ids of the documents of each content type.
+    `document_ids` are by content type.
     """
     keys = Counter(key for m in group.members for key in m.page.tree)
     valid_keys = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
@@ -86,7 +86,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 def _catch_all_attribute(
     group: PageGroup, others: Collection[str], used_names: Collection[str]
 ) -> ProposedAttribute:
-    """Return the attribute that collects all other keys. Its name is not in `used_names`."""
+    """Return the attribute that collects all other keys."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in used_names)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -121,7 +121,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _propose_relation(key: KeyValues, document_ids: DocumentIds, uid: str) -> TypeProposal | None:
-    """Return a relation to the documents whose ids a key contains, or None if there are no such documents."""
+    """Return a relation to the documents whose ids a key contains, or None."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
@@ -165,9 +165,9 @@ def _alike(name: str, target: str) -> bool:
 def _mark_localized(
     group: PageGroup, attribute: ProposedAttribute, keys: Collection[str]
 ) -> ProposedAttribute:
-    """Mark the attribute as localized if the values of `keys` differ between the locales of a document.
+    """Mark an attribute as localized if its values differ between locales.
 
-    The Markdown body is always marked. Relations and UIDs never are.
+    The Markdown body always is; relations and UIDs never are.
     """
     values: dict[str, list[Any]] = {}
     for member in group.members:

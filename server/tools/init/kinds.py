@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one key, without nulls, and the files that contain them."""
+    """The non-null values of one key, and the files that contain them."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -56,7 +56,7 @@ TypeProposal = tuple[dict[str, Any], list[str]]  # an attribute's schema, and no
 
 
 def propose_scalar_type(key: KeyValues) -> TypeProposal | None:
-    """Propose an attribute type for scalar values. Return None if any value is not a scalar."""
+    """Propose a type for scalar values, or None if any is not a scalar."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -123,7 +123,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _propose_text_type(key: KeyValues) -> TypeProposal:
-    """Propose an enumeration if a few values are repeated often, and otherwise a text type."""
+    """Propose an enumeration for few, repeated values, else a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -149,7 +149,7 @@ def _is_picture(text: str) -> bool:
 
 
 def propose_collection_type(key: KeyValues) -> TypeProposal:
-    """Propose an attribute type for values that are lists or mappings."""
+    """Propose a type for lists or mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})

@@ -1,4 +1,4 @@
-"""Detection of locale folders, which are siblings named after locales and have similar contents."""
+"""Detection of sibling folders named after locales, with similar contents."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -11,10 +11,9 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """A folder with a subfolder for each of its locales.
+    """A folder with a subfolder per locale.
 
-    - `has_only_locales`: whether the folder has no other subfolders.
-    - `has_default_files`: whether the folder itself contains the same files in the default locale.
+    `has_default_files` means that it also contains the same files in the default locale.
     """
 
     folder: str
@@ -23,7 +22,7 @@ class LocaleParent:
     has_default_files: bool
 
     def path_in_locale(self, path: str) -> str | None:
-        """Return the part of a path below its locale folder, or None if there is no locale folder."""
+        """Return the path below its locale folder, or None if there is none."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -44,10 +43,7 @@ def are_locales(folders: Iterable[str]) -> bool:
 def find_locale_parents(
     paths: Iterable[str], requested_locales: Collection[str] = ()
 ) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders that contain locale folders, by path.
-
-    `requested_locales` contains the locales from the command line.
-    """
+    """Return the outermost folders with locale folders, by path."""
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         parts = path.split("/")

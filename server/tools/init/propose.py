@@ -37,9 +37,9 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return a site.yaml that lets the public read the content types in `readable`.
+    """Return a site.yaml that lets the public read `readable`.
 
-    The first locale is the default. If `has_history` is set, timestamps come from git.
+    The first locale is the default. With `has_history`, timestamps come from git.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -104,7 +104,7 @@ class ProposedType:
 
 
 def find_draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the first known draft key whose values are all booleans, or None if there is none."""
+    """Return the first known draft key with only boolean values, or None."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -115,7 +115,7 @@ def find_draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types, locales (the default comes first), and why some files were omitted."""
+    """Proposed content types, locales (default first), and why files were omitted."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -126,7 +126,7 @@ class Proposal:
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Iterable[str] = ()) -> Proposal:
-    """Propose content types for a folder. `used_ids` contains API ids that are already in use."""
+    """Propose content types for a folder, avoiding `used_ids` as API ids."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group_pages(root, originals, locales)
@@ -167,7 +167,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Ite
 
 
 def _regroup_by_path(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group that a server would assign it to, according to the groups' patterns."""
+    """Move each file to the group to which a server would assign it."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -201,7 +201,6 @@ def _kind_of_pages(group: PageGroup) -> PageKind:
 
 
 def proposed_files(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """Return the files to write, by path. If `has_history` is set, timestamps come from git."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
     return made
@@ -250,7 +249,7 @@ MAX_SHOWN_FILES = 8  # Further files are only counted.
 
 
 def table_lines(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield the lines of a table that lists the content types and the omitted files."""
+    """Yield a table of the content types and omitted files."""
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []

@@ -23,7 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # folders in which data files are d
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """A Markdown file with the values in its front matter, or a data file."""
+    """A Markdown file with its front matter, or a data file."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,12 +33,8 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The pages in a folder, and the other files that were found there.
-
-    - `unreadable`: error messages by path.
-    - `others`: Markdown files outside of content folders.
-    - `skipped`: Markdown files in folders without content.
-    - `data`: the number of files in each unused data folder.
+    """The pages in a folder, and other files: `unreadable` with messages, `others` outside of content
+    folders, `skipped` in folders without content, and `data` counts by unused data folder.
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -49,7 +45,7 @@ class Scan:
 
 
 def scan_folder(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read the Markdown and data files below `root`. `progress` is called with (done, total)."""
+    """Read the Markdown and data files below `root`. `progress` receives (done, total)."""
     root = root.resolve()  # Resolve links, because files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
@@ -81,7 +77,7 @@ def scan_folder(root: Path, progress: Callable[[int, int], None] = lambda done, 
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
-    """Read a page. Raises OSError if the file can't be read, or SyntaxProblem if the file is invalid."""
+    """Read a page. Raises OSError or SyntaxProblem."""
     text = read_text(root, path)[0]
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):

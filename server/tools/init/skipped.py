@@ -1,4 +1,4 @@
-"""Folders without content, such as those for build output, packages and test data."""
+"""Folders without content, such as build output, packages and test data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A folder that is skipped, and the reason."""
+    """A skipped folder, and the reason."""
 
     path: str
     reason: str
 
 
 def files_in_skipped_folders(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Map each file in a skipped folder to that folder. The result contains no other files."""
+    """Map each file in a skipped folder to that folder."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -60,7 +60,7 @@ def files_in_skipped_folders(root: Path, files: Iterable[str]) -> Mapping[str, S
 def _find_skipped_folder(
     path: str, folders: TreeFolders, ignored_folders: frozenset[str], code_folders: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content that contains the file, or None if there is none."""
+    """Return the outermost folder without content that contains the file, or None."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)

@@ -1,4 +1,4 @@
-"""Files for a new site: schemas, settings and the first documents."""
+"""Schemas, settings and first documents of a new site."""
 
 import json
 import os
@@ -46,7 +46,7 @@ attributes are between the two lines of dashes, and `content-types/article.json`
 
 
 def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapping[str, str]:
-    """Return the files for a new site, by path. The first locale is the default."""
+    """Return the files of a new site by path. The first locale is the default."""
     localized = len(locales) > 1
     files = {f"content-types/{key}.json": _json(schema) for key, schema in _types(localized).items()}
     files[FILE] = settings_text(name, locales, ("article", "author", "home", "upload"))
@@ -143,9 +143,9 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the path and text of a Docker Compose file that builds Bifolio from the source in `repository`.
+    """Return a Docker Compose file that builds Bifolio from `repository`.
 
-    Raises SetupError if the source's location is unknown.
+    Raises SetupError if the source is unknown.
     """
     source = repository_url(repository) or _clone()
     if source is None:
@@ -156,7 +156,7 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
     """Return the path (relative to the site) and text of a GitHub workflow.
 
-    Raises SetupError if the URL of Bifolio's repository is unknown.
+    Raises SetupError if Bifolio's repository is unknown.
     """
     address = repository_url(repository)
     if address is None:
@@ -170,9 +170,9 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_url(url: str | None) -> str | None:
-    """Check a repository URL, and return it. The default is the repository from which Bifolio was installed.
+    """Return the checked URL, by default of the repository that Bifolio was installed from, or None.
 
-    Return None if neither is known. Raises SetupError if `url` is not a URL.
+    Raises SetupError.
     """
     if url is not None:
         address = _remote_url(url)

@@ -20,10 +20,7 @@ def is_translation(path: str) -> bool:
 
 
 def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
-    """Return the tree with each translation added to the group that contains the original page.
-
-    `default` is the locale of the originals.
-    """
+    """Add translations to the groups of the original pages, which are in the locale `default`."""
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
     for page in pages:
         found = _PATH.fullmatch(page.path)

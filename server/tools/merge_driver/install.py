@@ -1,7 +1,4 @@
-"""Installation of the merge driver in .gitattributes and in the repository's config.
-
-The config is not in git, so the driver must be installed in each clone.
-"""
+"""Installation of the merge driver, needed in each clone because the config is not in git."""
 
 import shlex
 import sys
@@ -28,11 +25,7 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class InstallResult:
-    """The result of installing or removing the driver.
-
-    - `attributes`, `config`: whether .gitattributes and the repository's config have changed.
-    - `patterns`: the patterns in .gitattributes for the files that the driver merges.
-    """
+    """Which files an installation or removal changed, and the patterns in .gitattributes."""
 
     attributes: bool
     config: bool
@@ -40,7 +33,7 @@ class InstallResult:
 
 
 def install(root: Path) -> InstallResult:
-    """Install the driver. Raises SetupError if that fails or the site is not in a git repository."""
+    """Install the driver. Raises SetupError."""
     _require_repository(root)
     patterns = tuple(_patterns(root))
     block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
@@ -49,7 +42,7 @@ def install(root: Path) -> InstallResult:
 
 
 def uninstall(root: Path) -> InstallResult:
-    """Remove the driver. Raises SetupError if that fails or the site is not in a git repository."""
+    """Remove the driver. Raises SetupError."""
     _require_repository(root)
     attributes = _write_block(root, [])
     return InstallResult(attributes, _remove_config(root))
@@ -88,10 +81,7 @@ def _quoted(pattern: str) -> str:
 
 
 def _write_block(root: Path, block: list[str]) -> bool:
-    """Replace the driver's lines in .gitattributes, and return whether the file has changed.
-
-    If the file becomes empty, it is deleted.
-    """
+    """Replace the driver's lines in .gitattributes and return whether it changed. Deletes an empty file."""
     require_no_link(root, ATTRIBUTES)
     before = read_file(root / ATTRIBUTES) or b""
     after = _with_block(before.decode(errors="surrogateescape"), block)

@@ -1,7 +1,4 @@
-"""Merge of one file for the merge driver.
-
-A file that can't be merged as a document is merged line by line.
-"""
+"""Merge of one file for the merge driver: as a document, or else line by line."""
 
 import os
 import re
@@ -30,10 +27,7 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """The arguments that git passes to the driver. `marker_size` is the length of the conflict markers.
-
-    `is_ancestor` is set if the result is used as the base of another merge.
-    """
+    """The arguments from git. `is_ancestor` means that the result is the base of another merge."""
 
     base: Path
     ours: Path
@@ -45,9 +39,9 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file, write the result to the file `files.ours`, and return whether there were no conflicts.
+    """Merge a file into `files.ours`, and return whether there were no conflicts.
 
-    `top` is the top folder of the working tree.
+    `top` is the working tree's top folder.
     """
     try:
         merged = _merge_document(files, top)
@@ -62,10 +56,7 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document, and whether there were no conflicts.
-
-    Return None if the file must be merged line by line.
-    """
+    """Return the merged document and whether there were no conflicts, or None to merge by line."""
     if not is_utf_8(files.path) or any(map(is_ignored, files.path.split("/"))):
         return None
     sides = (files.base, files.ours, files.theirs)
@@ -102,7 +93,7 @@ def _has_front_matter(data: bytes) -> bool:
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
-    """Return new comments that the result does not contain, for example because both sides changed a line."""
+    """Return new comments that the result lacks."""
     if path.endswith(".json"):
         return set()
     base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))
@@ -119,10 +110,7 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_folder(top: Path, path: str) -> str | None:
-    """Return the folder of the site that contains a file, or None if there is none.
-
-    The folder is relative to `top`, and ends with "/" unless it is "".
-    """
+    """Return the folder of a file's site relative to `top`, ending in "/" unless "", or None."""
     folder = path
     while folder:
         folder = folder.rstrip("/").rpartition("/")[0]
@@ -156,7 +144,6 @@ def _replace(path: Path, data: bytes) -> bool:
 
 
 def parse_labels(words: Sequence[str]) -> Labels:
-    """Return the labels from git, which passes them in the order base, ours, theirs."""
     known = [word if word and not word.startswith("%") else "" for word in words]
     base, ours, theirs = (*known, "", "", "")[:3]
     default = Labels()

@@ -1,8 +1,7 @@
 """Entry point of the merge driver, which git runs for each file.
 
-This module imports nothing else from Bifolio, because importing the driver takes 0.2 s. If git merges several
-files, a helper process imports the driver once and merges the remaining files. If the helper fails, a
-separate process merges the file.
+It imports nothing else from Bifolio, because that takes 0.2 s; a helper process does that once for several
+files.
 """
 
 import _socket  # Importing `socket` takes 5 ms more.
@@ -30,7 +29,7 @@ def main(arguments: list[str]) -> None:
 
 
 def socket_path() -> str:
-    """Return the path of the helper's socket in a private folder, or "" if no such folder is available."""
+    """Return the path of the helper's socket, or "" without a private folder."""
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     folder = os.path.join(folder, f"bifolio-{os.getuid()}")
     try:
@@ -47,10 +46,7 @@ def socket_path() -> str:
 
 
 def _merge_in_helper(path: str, arguments: list[str]) -> bytes:
-    """Merge a file in the helper. Return the exit status, or NO_STATUS if there was no response.
-
-    The helper merges a copy. If it does not respond, the file is unchanged and can be merged again.
-    """
+    """Merge a copy in the helper. Return the exit status, or NO_STATUS if the file is unchanged."""
     folder = f"{path}.{os.getpid()}.{time.time_ns()}"
     copy = os.path.join(folder, "ours")
     try:
@@ -74,7 +70,7 @@ def _merge_in_helper(path: str, arguments: list[str]) -> bytes:
 
 
 def _send(path: str, arguments: list[str]) -> bytes:
-    """Return the exit status from the helper. Raises OSError if the helper is not running or has failed."""
+    """Return the exit status from the helper. Raises OSError if it fails or does not run."""
     variables = (f"{name}={value}" for name, value in os.environ.items())
     request = "\0".join([os.getcwd(), *arguments, "", *variables])
     helper = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -109,7 +105,7 @@ def _remove(folder: str) -> None:
 
 
 def _record_merge(path: str) -> bool:
-    """Record a merge, and return whether another file was merged in the last RECENT_S seconds."""
+    """Record a merge, and return whether another came in the last RECENT_S seconds."""
     mark = f"{path}.time"
     try:
         before = os.stat(mark).st_mtime

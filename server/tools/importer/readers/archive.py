@@ -1,6 +1,6 @@
-"""Reader for a Strapi export, which is a tar archive of media files and JSON lines.
+"""Reader for a Strapi export, an untrusted tar archive.
 
-The archive is untrusted input. It is read twice, because the media files come before their descriptions.
+It is read twice, because media files precede their descriptions.
 """
 
 import gzip
@@ -37,7 +37,7 @@ class Archive:
         self.path = path
 
     def read(self) -> Source:
-        """Read everything except the contents of media files. Raises SetupError."""
+        """Read everything but media contents. Raises SetupError."""
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
@@ -57,7 +57,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder, in archive order. Yield each file with the path of its copy."""
+        """Copy media files to a folder in archive order, and yield each with its copy."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return

@@ -24,8 +24,7 @@ _MISSING: Any = object()
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     # Do not follow redirects, which could send the token to a different host.
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Return None, so that urllib reports a redirect as an error."""
+    def redirect_request(self, *_: Any, **__: Any) -> None: ...
 
 
 class Client:
@@ -38,10 +37,7 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def get_json(self, path: str, default: Any = _MISSING) -> Any:
-        """Send a GET request and return the JSON response. Raises SetupError.
-
-        If `default` is given, it is returned for a 404 response.
-        """
+        """Return the JSON response to a GET request, or `default` for a 404. Raises SetupError."""
         url = self.base + path
         try:
             with self._open(url, send_token=True) as response:
@@ -56,9 +52,9 @@ class Client:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, send_token: bool) -> None:
-        """Download a file to `target`. Raises SetupError.
+        """Download a file to `target`.
 
-        Set `send_token` only for URLs of the Strapi installation itself.
+        Raises SetupError. Set `send_token` only for the installation's own URLs.
         """
         part = target.with_suffix(".part")
         try:
@@ -77,7 +73,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, send_token: bool) -> Any:
-        """Send a request, with retries. Raises HTTPError, or SetupError if there is no response."""
+        """Send a request, with retries. Raises HTTPError, or SetupError without a response."""
         headers = {"Authorization": f"Bearer {self._token}"} if send_token and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

@@ -1,6 +1,6 @@
-"""Links in an export archive, from rows to the targets of their relations and media attributes.
+"""Links in an export archive.
 
-A draft and its published version are separate rows, so the links to both are combined.
+Those of a draft and its published version, which are separate rows, are combined.
 """
 
 from collections import defaultdict
@@ -17,10 +17,7 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class LinkTable:
-    """The targets of links and their order, by row and attribute.
-
-    `mirrored` contains the same links by their target.
-    """
+    """The ordered targets of links by row and attribute, and in `mirrored` the same links by target."""
 
     uids: Mapping[str, str]  # Bifolio's uids, by Strapi's uids
     ids: Mapping[RowKey, str]  # documentIds by row
@@ -51,7 +48,7 @@ class LinkTable:
         return self.uids.get(end["type"], end["type"])
 
     def targets_of(self, uid: str, row: int, name: str, attribute: SchemaJson) -> Any:
-        """Return an attribute's targets in the form stored in files, and note missing targets."""
+        """Return an attribute's targets as in files, and note missing ones."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -67,10 +64,7 @@ class LinkTable:
         return to_stored_targets(attribute, list(unique.values()))
 
     def note_lost_orders(self, created_at: Mapping[RowKey, str]) -> None:
-        """Add a note for each relation that loses its order.
-
-        Bifolio sorts the derived side of a relation by creation time.
-        """
+        """Note each relation that loses its order, because Bifolio sorts derived sides by creation time."""
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created_at]
             order = list(dict.fromkeys(self.ids[owner] for owner in owners))

@@ -1,7 +1,4 @@
-"""Reader for a running Strapi installation.
-
-Passwords and private attributes are not imported, because the API omits them.
-"""
+"""Reader of a running Strapi installation. Its API omits passwords and private attributes."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,10 +32,9 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, SchemaJson], schema: SchemaJson, base: str) -> list[str]:
-    """Return the `populate` parameters for a content type, split so that no URL is too long.
+    """Return the `populate` parameters of a content type, split to keep URLs short.
 
-    `base` is the installation's URL, for error messages. Raises SetupError if an attribute is nested too
-    deeply.
+    Raises SetupError if an attribute is nested too deeply.
     """
     queries, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -103,7 +99,7 @@ class Remote:
         self._client = Client(f"{self.base}/api/", token)
 
     def read(self) -> Source:
-        """Read everything except the contents of media files. Raises SetupError."""
+        """Read everything but media contents. Raises SetupError."""
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -139,7 +135,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download the media files that are missing from the folder, and yield all files with their paths."""
+        """Download missing media files, and yield all files with their paths."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -153,7 +149,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the schemas of content types and components, in the same form as in an archive."""
+        """Return the schemas in the same form as in an archive."""
         found = []
         for entry in self._client.get_json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -251,7 +247,7 @@ class Remote:
 
 
 def _convert_attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Convert attributes to the form used in schema.json files."""
+    """Convert attributes to the form in schema.json files."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}

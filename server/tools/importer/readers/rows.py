@@ -43,9 +43,9 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Convert an archive's contents to a source.
+    """Convert an archive's contents.
 
-    Raises KeyError, TypeError, AttributeError or ValueError if the contents are damaged.
+    Raises KeyError, TypeError, AttributeError or ValueError if they are damaged.
     """
     uids = bifolio_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
