@@ -24,7 +24,7 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token that can't be renewed. It expires after `lifetime_s` seconds."""
+        """Return a token that can't be renewed."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:

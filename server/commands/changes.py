@@ -155,7 +155,6 @@ class _EventLog:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """Return the events since a commit or date, if possible from git."""
         root, past, time = self.site.root, PastStates(self.site), parse_time(text, end=False)
         head = head_commit(root)
         try:

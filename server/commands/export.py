@@ -76,7 +76,6 @@ def export_command(
 
 
 def _require_valid_files(site: Site, root: Path, skip_broken: bool) -> None:
-    """Print errors. Raises SetupError, unless `skip_broken` is set."""
     # Documents in files with errors would be missing from the export.
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:

@@ -136,7 +136,6 @@ def _report_nothing_to_add(folder: Path, documents: int | None) -> None:
 
 
 def _scan_folder(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return files without a type, used API ids, and the number of documents."""
     if not folder.is_dir():
         return Scan({}), [], 0
     schema = read_content_types(folder)

@@ -75,7 +75,6 @@ def _former_links(before: Audit, renamed: RenameResult) -> Iterator[str]:
 
 
 def _path_in_site(text: str, root: Path) -> str:
-    """Return a path relative to the site, or any other text unchanged."""
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
     if path.startswith("..") or not known:

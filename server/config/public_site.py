@@ -126,7 +126,7 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Settings for one feed. `parameters` are nested; `item` maps ITEM_KEYS to attributes."""
+    """Settings for one feed. `parameters`: nested query parameters. `item` maps ITEM_KEYS to attributes."""
 
     types: tuple[str, ...]
     title: str = ""

@@ -142,7 +142,6 @@ def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
 
 
 def _comments_on_webhooks(text: str, root: Node, hidden: Iterable[Replacement]) -> Iterator[Replacement]:
-    """Yield replacements that hide comments on webhooks, such as a former URL."""
     starts = sorted(key.start for key in root.keys)
     hashes = [*_scalar_spans(text, root), *((one.start, one.end) for one in hidden)]
     for i in root.all(WEBHOOKS):

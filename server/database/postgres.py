@@ -91,8 +91,6 @@ def _bounded(gen: Generator[Any, Any, Any], max_silence_s: float) -> Generator[A
 
 
 class _Transaction:
-    """Transaction that accepts SQLite's syntax."""
-
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
 

@@ -116,7 +116,6 @@ def list_resources(request: Request) -> Json:
 
 
 def _resources_of_type(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
-    """Return resources from index `start`, and the number of all."""
     type_ = request.rest.type_named(described["uid"])
     if type_ is None:  # It has been removed in the meantime.
         return [], 0

@@ -138,8 +138,8 @@ class RestClient:
     ) -> list[DocumentVersion | None]:
         """Return the document version that belongs to each path, or None.
 
-        The caller may lack the permission to see it. Raises UnauthorizedError, or ForbiddenError if the
-        caller may not read files.
+        It may be hidden from the caller. Raises UnauthorizedError, or ForbiddenError if the caller may not
+        read files.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
         state = self._app.source_state(environ, branch, to_write=for_writing)

@@ -96,7 +96,6 @@ class _Connection:
         self._start_notifications()
 
     def _read_changed_files(self, id_: RequestId) -> None:
-        """Read changed files. Raises RpcError if they can't be read."""
         try:
             self._app.site.refresh()
         except (ApiError, OSError) as error:

@@ -135,7 +135,7 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input_schema(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return a body's schema. `whole` makes required attributes mandatory."""
+        """Return a body's schema. `whole`: whether required attributes must be present."""
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}

@@ -133,7 +133,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Operations under common path prefixes, which also get the unknown paths there.
+    """Operations under common path prefixes. Unknown paths there belong to the area, too.
 
     - `parts`: each is one segment, or `api/` and another. A final hyphen matches any continuation.
     - `takes_at`: reads support `at`, which selects a past commit.

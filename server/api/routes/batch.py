@@ -197,7 +197,6 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return one result. `body` is null for deleted and oversized documents."""
     try:
         shown = written.render()
     except (*RESPONSE_ERRORS, NotFoundError):

@@ -101,10 +101,6 @@ def _read_filter(params: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Return the content type, document id, locale and field.
-
-    Raises ValidationError or NotFoundError.
-    """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(
             'The request body must look like {"type": "article", "documentId": "night-ferry", "field": '

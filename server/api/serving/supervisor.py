@@ -212,8 +212,8 @@ def catch_signals(
 ) -> Iterator[Callable[[float | None], bytes]]:
     """Yield a function that waits for signals.
 
-    It takes a timeout in seconds, and returns the signal numbers, or b"" if only a descriptor is readable.
-    Ignored signals stay ignored.
+    The function takes a timeout in seconds, and returns the signal numbers. It returns early when a
+    descriptor becomes readable. Ignored signals stay ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):

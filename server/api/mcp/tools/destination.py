@@ -224,7 +224,6 @@ def read_query(destination: Destination) -> Json:
 
 
 def write_body(reply: Reply, destination: Destination) -> Any:
-    """Return a successful write's body. Raises RestRequestError or PreconditionError."""
     if reply.status == PreconditionError.status and destination.branch:
         error = reply.body["error"]
         raise PreconditionError(f"{error['message']} (on the branch {destination.branch})", error["details"])
