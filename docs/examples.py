@@ -31,6 +31,7 @@ from pathlib import Path
 
 from docs.forks import COMMAND
 from docs.settled import processes_in
+from tests.example_site import copy_derived, copy_site, write_search_index
 from tests.servers import free_port
 
 PORT, OTHER = "1337", "1338"  # the site's port, and one for other servers in examples
@@ -71,12 +72,13 @@ _BETWEEN_BLOCKS = "sleep 1"
 
 
 def make_formats(root: Path, folder: Path) -> Path:
-    """Generate the resized variants (`formats`) of the site's pictures. The copies of the site for all pages
-    use these files.
+    """Generate the resized variants (`formats`) of the site's pictures, and the search index. The copies of
+    the site for all pages use these files.
     """
     _copy_site(root, folder / "site", None)
     command = [*COMMAND, "export", "--site", str(folder / "site"), str(folder / "exported")]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(root)}, check=True, capture_output=True)
+    write_search_index(folder / "site")
     return folder / "site/.bifolio"
 
 
@@ -192,15 +194,13 @@ def _only_reads(command: str) -> bool:
 
 
 def _copy_site(root: Path, site: Path, formats: Path | None) -> None:
-    for name in ("content", "content-types"):
-        shutil.copytree(root / name, site / name)
-    shutil.copy(root / "site.yaml", site)
+    copy_site(site)
     for command in ("init -q -b main", "add -A", "commit -q -m content"):
         subprocess.run(["git", *command.split()], cwd=site, env=_environment(), check=True)
     if formats:
         (site / ".bifolio").mkdir(mode=0o700)
         shutil.copy(formats / ".gitignore", site / ".bifolio")
-        shutil.copytree(formats / "formats", site / ".bifolio/formats")
+        copy_derived(formats, site)
 
 
 def _environment() -> dict[str, str]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.clients.npm import install, missing_node
+from tests.example_site import copy_derived, copy_site, derived_files
 from tests.servers import free_port, start, stop, wait
 from tests.sites import Files, write
 from tests.waiting import until
@@ -70,9 +71,8 @@ class Studio:
         if files is not None:
             write(self.root, files)
         else:
-            for name in ("content", "content-types"):
-                shutil.copytree(ROOT / name, self.root / name)
-            shutil.copy(ROOT / "site.yaml", self.root)
+            copy_site(self.root)
+            copy_derived(derived_files(), self.root)
         for hours, path in enumerate(sorted(self.root.rglob("*.*"))):
             os.utime(path, (time.time() - 3600 * hours,) * 2)
         self.options = options
