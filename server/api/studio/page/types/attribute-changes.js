@@ -1,4 +1,4 @@
-/** The values in the dialog of an attribute, and the changes that they stand for. */
+/** The values in the dialog of an attribute, and how they differ from the attribute. */
 
 export const SCALARS = [
   "string", "text", "richtext", "blocks", "enumeration", "uid", "email", "password", "integer", "biginteger", "float",
@@ -12,7 +12,6 @@ const DATES = ["date", "time", "datetime"];
 /**
  * @typedef {import("./schemas.js").Schema} Schema
  * @typedef {import("./schemas.js").Attribute & Record<string, any>} Attribute
- * @typedef {import("./schemas.js").Change} Change
  * @typedef {Record<string, any>} Values
  */
 
@@ -114,8 +113,8 @@ function defaultOf(values) {
   return NUMBER.includes(type) && type !== "biginteger" ? number(text) : text;
 }
 
-/** @param {Schema} schema @param {Values} values @returns {Change} */
-export function addition(schema, values) {
+/** Return the definition of a new attribute. @param {Values} values @returns {Attribute} */
+export function definitionOf(values) {
   const { type, relation = RELATIONS[0], target, inversedBy, component, repeatable, multiple } = values;
   const links = {
     relation: { relation, target, inversedBy: inversedBy || null },
@@ -124,26 +123,41 @@ export function addition(schema, values) {
   }[/** @type {string} */ (type)];
   const i18n = values.localized ? { pluginOptions: { i18n: { localized: true } } } : {};
   const all = { type, ...links, ...optionsOf(values), ...i18n };
-  const definition = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
-  return { operation: "add", attribute: `${schema.name}.${values.name}`, definition };
+  return /** @type {any} */ (Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
 }
 
 /**
- * @param {Schema} schema @param {string} name @param {Attribute} old @param {Values} values
- * @returns {Change[]}
+ * Return which options of an attribute the values change.
+ * @param {Attribute} old @param {Values} values
+ * @returns {Values}
  */
-export function changesOf(schema, name, old, values) {
-  const attribute = `${schema.name}.${name}`;
-  const first = valuesOf(old, name);
+export function changedOptionsOf(old, values) {
+  const first = valuesOf(old, "");
   const before = optionsOf({ ...first, word: values.word });
   const isSame = (/** @type {string} */ key, /** @type {any} */ value) => {
     return JSON.stringify(before[key]) === JSON.stringify(value);
   };
   const options = Object.fromEntries(Object.entries(optionsOf(values)).filter(([key, value]) => !isSame(key, value)));
   if (values.localized !== first.localized) options.pluginOptions = { i18n: { localized: values.localized } };
-  return [
-    ...(values.word === wordOf(old) ? [] : [{ operation: "retype", attribute, type: values.word }]),
-    ...(Object.keys(options).length ? [{ operation: "options", attribute, options }] : []),
-    ...(values.name === name ? [] : [{ operation: "rename", attribute, to: values.name }]),
-  ];
+  return options;
+}
+
+/**
+ * Return an attribute as it is after the changes, for its description.
+ * @param {Attribute} old @param {Values} values
+ * @returns {any}
+ */
+export function changedAttribute(old, values) {
+  const { target, component } = old;
+  const many = values.word === "many";
+  return {
+    target,
+    component,
+    ...optionsOf(values),
+    type: typeOf(values),
+    relation: values.word,
+    multiple: many,
+    repeatable: many,
+    pluginOptions: { i18n: { localized: values.localized } },
+  };
 }

@@ -1,13 +1,14 @@
-/** The dialog that adds an attribute, or changes its name, type and options. It returns changes, and makes none. */
+/** The dialog that adds an attribute, or changes its name, type and options. It returns values, and saves none. */
 
 import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { html, useState } from "../vendor/preact.js";
 import {
-  RELATIONS, SCALARS, addition, changesOf, defaultInputOf, namingAttributesOf, optionNamesOf, typeOf, valuesOf, wordOf,
+  RELATIONS, SCALARS, defaultInputOf, namingAttributesOf, optionNamesOf, typeOf, wordOf,
 } from "./attribute-changes.js";
 import { Choice, Flag, Input } from "./inputs.js";
 import { RELATION_WORDS, TYPE_WORDS, shortName } from "./schemas.js";
+import { takenText } from "./unsaved-changes.js";
 
 const TYPES = [...SCALARS, "relation", "component", "dynamiczone", "media"];
 
@@ -15,33 +16,35 @@ const TYPES = [...SCALARS, "relation", "component", "dynamiczone", "media"];
  * @typedef {import("./schemas.js").Schema} Schema
  * @typedef {import("./attribute-changes.js").Attribute} Attribute
  * @typedef {import("./attribute-changes.js").Values} Values
+ * @typedef {import("./unsaved-changes.js").Row} Row
  */
 
 /**
- * @param {{schema: Schema, schemas: Schema[], name: string, typed?: Values, close: () => void,
- *   review: import("./schema-dialogs.js").Review}} props  `name` is "" for a new attribute.
+ * @param {{schema: Schema, schemas: Schema[], rows: Row[], row?: Row, close: () => void,
+ *   save: (values: Values) => void}} props  `schema` has the changes that are not saved. Without a `row`, the dialog
+ *   adds an attribute.
  */
-export function AttributeDialog({ schema, schemas, name, typed, close, review }) {
-  const old = schema.attributes[name];
-  const first = old ? valuesOf(old, name) : { name: "", type: "string" };
-  const [values, setValues] = useState(/** @type {Values} */ (typed ?? first));
+export function AttributeDialog({ schema, schemas, rows, row, close, save }) {
+  const old = row?.old;
+  const [values, setValues] = useState(/** @type {Values} */ (row?.values ?? { name: "", type: "string" }));
   const set = (/** @type {Values} */ part) => setValues({ ...values, ...part });
-  const title = old ? t`Change ${name}` : t`Add an attribute to ${schema.label}`;
-  const changes = old ? changesOf(schema, name, old, values) : [addition(schema, values)];
+  const title = row ? t`Change ${row.name}` : t`Add an attribute to ${schema.label}`;
+  const isTaken = rows.some(({ key, name }) => name === values.name && key !== row?.key);
   const input = { values, set };
   return html`<${Dialog} label=${title} close=${close}>
     <form class="stack" onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      if (changes.length) review(changes, values);
+      save(values);
     }}>
       <h2 class="dialog-title">${title}</h2>
-      <${Input} ...${input} name="name" label=${t`Name`} required pattern="[A-Za-z_][A-Za-z0-9_\\-]*" autofocus />
+      <${Input} ...${input} name="name" label=${t`Name`} required pattern="[A-Za-z_][A-Za-z0-9_\\-]*" autofocus
+        wrong=${isTaken ? takenText(values.name) : ""} />
       ${old ? html`<${Retype} schema=${schema} old=${old} ...${input} />`
         : html`<${Choice} ...${input} name="type" label=${t`Type`} choices=${TYPES}
           labels=${TYPE_WORDS} />`}
       ${!old && html`<${Links} schemas=${schemas} ...${input} />`}
-      <${Options} schema=${schema} schemas=${schemas} old=${old} ...${input} />
-      <${Buttons} close=${close} label=${t`Show the plan`} disabled=${!changes.length} />
+      <${Options} ...${{ schema, schemas, rows, old }} ...${input} />
+      <${Buttons} close=${close} label=${row ? t`Change` : t`Add`} />
     </form>
   <//>`;
 }
@@ -112,8 +115,11 @@ function Links({ schemas, values, set }) {
   return values.type === "media" && html`<${Flag} ...${input} name="multiple" label=${t`Several files`} />`;
 }
 
-/** @param {{schema: Schema, schemas: Schema[], old?: Attribute, values: Values, set: (part: Values) => void}} props */
-function Options({ schema, schemas, old, values, set }) {
+/**
+ * @param {{schema: Schema, schemas: Schema[], rows: Row[], old?: Attribute, values: Values,
+ *   set: (part: Values) => void}} props
+ */
+function Options({ schema, schemas, rows, old, values, set }) {
   const input = { values, set };
   const type = typeOf(values);
   const isConverted = old !== undefined && old.type !== type;
@@ -128,7 +134,7 @@ function Options({ schema, schemas, old, values, set }) {
     enum: html`<${Input} ...${input} name="enum" label=${t`Values, one a line`} lines required=${!isConverted}
       hint=${isConverted ? t`If this is empty, the values of all documents are used.` : ""} />`,
     targetField: html`<${Choice} ...${input} name="targetField" label=${t`Derived from`}
-      labels=${{ "": t`No attribute` }}
+      labels=${{ "": t`No attribute`, ...Object.fromEntries(rows.map(({ key, name }) => [key, name])) }}
       choices=${[...new Set(["", values.targetField ?? "", ...namingAttributesOf(schema)])]} />`,
     minLength: html`<${Input} ...${input} name="minLength" label=${t`Minimum length`} type="number" min="1" />`,
     maxLength: html`<${Input} ...${input} name="maxLength" label=${t`Maximum length`} type="number"

@@ -1,4 +1,4 @@
-/** Labelled inputs of the dialogs. Each one edits the value with its name. */
+/** Labelled inputs of the dialogs. Each one edits the value with its name, and shows what is `wrong` with it. */
 
 import { t } from "../language.js";
 import { html, useEffect } from "../vendor/preact.js";
@@ -10,7 +10,7 @@ import { html, useEffect } from "../vendor/preact.js";
  */
 
 /** @param {Props} props */
-export function Input({ values, set, name, label, hint = "", lines = false, ...more }) {
+export function Input({ values, set, name, label, hint = "", wrong = "", lines = false, ...more }) {
   const id = `types-${name}`;
   const common = {
     id,
@@ -19,6 +19,7 @@ export function Input({ values, set, name, label, hint = "", lines = false, ...m
     spellcheck: false,
     "aria-describedby": hint ? `${id}-hint` : undefined,
     onInput: (/** @type {any} */ event) => set({ [name]: event.currentTarget.value }),
+    ref: (/** @type {HTMLInputElement | null} */ input) => input?.setCustomValidity(wrong),
   };
   return html`<p class="field">
     <label class="field-label" for=${id}>${label}</label>

@@ -18,11 +18,14 @@ import { makeChanges, planChanges } from "./schemas.js";
 const CHANGED = t`Content types or documents have changed meanwhile. This is the new plan; check it again.`;
 const LOST_ANSWER = t`The server did not answer, so the change may have been made or not. Check again.`;
 
+/** @typedef {import("./schemas.js").Change} Change */
+
 /**
- * @param {{title: string, changes: import("./schemas.js").Change[], back?: () => void, close: () => void,
- *   done: (undo: string) => Promise<void>, reload: () => Promise<void>}} props
+ * @param {{title: string, changes: Change[], isOutdated?: boolean, back?: () => void, close: () => void,
+ *   done: (undo: string, changes: Change[]) => Promise<void>, again: () => Promise<void>}} props  `isOutdated` is
+ *   whether the schema has changed since the user began. `again` opens another dialog, for the present state.
  */
-export function PlanDialog({ title, changes, back, close, done, reload }) {
+export function PlanDialog({ title, changes, isOutdated, back, close, done, again }) {
   const { model } = useStudio();
   const [plan, setPlan] = useState(/** @type {import("./schemas.js").Plan | null} */ (null));
   const [problem, setProblem] = useState("");
@@ -50,7 +53,7 @@ export function PlanDialog({ title, changes, back, close, done, reload }) {
     if (!plan) return;
     setBusy(true);
     try {
-      await done(await makeChanges(changes, plan, lost + deleted > 0));
+      await done(await makeChanges(changes, plan, lost + deleted > 0), changes);
     } catch (error) {
       if (error.status === 412) return void load(CHANGED);
       if (error.status === 0) setPlan(null);
@@ -58,11 +61,7 @@ export function PlanDialog({ title, changes, back, close, done, reload }) {
       setBusy(false);
     }
   };
-  const again = async () => {
-    await reload();
-    await load("");
-  };
-  useEffect(() => void load(""), []);
+  useEffect(() => void load(isOutdated ? CHANGED : ""), []);
   const { branch } = model.version;
   return html`<${Dialog} label=${title} close=${close} class="is-wide">
     <h2 class="dialog-title" tabindex="-1" autofocus aria-describedby="plan-summary">${title}</h2>
@@ -99,7 +98,7 @@ export function PlanDialog({ title, changes, back, close, done, reload }) {
 
 /**
  * Return how many files of documents are deleted together with their content type.
- * @param {import("./schemas.js").Change[]} changes
+ * @param {Change[]} changes
  * @param {import("./schemas.js").Plan} plan
  */
 function deletedBy(changes, plan) {
@@ -110,7 +109,9 @@ function deletedBy(changes, plan) {
 
 /** The numbers of changed files and lost values. @param {{plan: import("./schemas.js").Plan}} props */
 function Summary({ plan }) {
-  const documents = plan.changes.reduce((sum, step) => sum + step.documents, 0);
+  const others = new Set(plan.changes.flatMap(({ files }) => files)).size;
+  // Several changes can change the same document, and one change can move it.
+  const documents = Math.min(plan.total - others, plan.changes.reduce((sum, step) => sum + step.documents, 0));
   const lost = plan.changes.reduce((sum, step) => sum + step.lost, 0);
   return html`<p>${plural(documents, {
       one: "{0} document file changes.", other: "{0} document files change.",

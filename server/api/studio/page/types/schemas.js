@@ -27,6 +27,7 @@ const CHANGES = "api/content-type-builder/changes";
  * @typedef {object} Step  What one change does.
  * @property {string} change
  * @property {number} documents
+ * @property {string[]} files
  * @property {string[]} notes
  * @property {string[]} warnings
  * @property {string[]} losses
@@ -88,10 +89,14 @@ export async function makeChanges(changes, plan, lossy) {
   return (await ask(CHANGES, { method: "POST", headers, body: { data: { changes, lossy } } })).undo;
 }
 
-/** Return what the last one of several changes has done. @param {Change[]} changes */
+/** Return the name of the schema in the full name of an attribute. @param {string} attribute */
+const ownerOf = (attribute) => attribute.slice(0, attribute.lastIndexOf("."));
+
+/** Return what changes to one attribute or type have done. @param {Change[]} changes */
 export function doneText(changes) {
   const { operation, attribute, type, component, to } = changes[changes.length - 1];
   const name = attribute ?? type ?? component;
+  if (changes.length > 1 && operation !== "delete-type") return t`${type ?? ownerOf(attribute)} was changed.`;
   if (operation === "reorder") return t`The order of ${name} was changed.`;
   if (operation.startsWith("add")) return t`${name} was created.`;
   if (operation.startsWith("delete") || operation === "drop") return t`${name} was deleted.`;
