@@ -104,7 +104,7 @@ class Brackets:
     def render(self, parts: Iterable[Part]) -> str:
         """Return the list with new parts: the old index (-1: new item) and text (None: remove it).
 
-        One must remain. Comments above removed items are kept.
+        At least one item must remain. Comments above removed items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -133,7 +133,6 @@ class Brackets:
         return self.before_first if is_first else self.before_other
 
     def _text_after(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """Return the text after an item, and True if that ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing_comma and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap

@@ -110,7 +110,6 @@ class Handler(BaseHandler):
     def read(
         self, front_matter: str, positions: Positions | None = None, duplicates: Duplicates = None
     ) -> Tree:
-        """Raises SyntaxProblem."""
         raise NotImplementedError
 
     def edit(self, front_matter: str, changes: dict[str, Any], *, expand: bool) -> str:

@@ -321,7 +321,6 @@ class _JsonEditor:
                 yield -1, written + colon + self.render(new, near, multiline)
 
     def render(self, value: Any, index: int, multiline: bool) -> str:
-        """Return a value's text, indented like the line at `index`."""
         line = self.text[line_start(self.text, index) :]
         indent = self.indent_unit if multiline else None
         text = json_text(

@@ -13,7 +13,7 @@ Kind = Literal["link", "image", "definition", "undefined"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Link or image. Lines and columns start at 1. `is_named` means through a definition.
+    """Link or image. Lines and columns start at 1. `is_named` means that it refers to a definition.
 
     `definition` is a line such as `[name]: destination`, and `undefined` a link without one.
     """

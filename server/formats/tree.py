@@ -74,9 +74,10 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """Value in a syntax tree. `end` is before comments and blank lines.
+    """Value in a syntax tree. `end` is before comments and blank lines that follow.
 
-    `style` is a scalar's quote or block character, `flow` or `block`. `anchored` means an anchor or tag.
+    `style` is a scalar's quote or block character, `flow` or `block`. `anchored` means that it has an anchor
+    or tag.
     """
 
     kind: Kind

@@ -44,12 +44,11 @@ class Budget:
         is_write: bool = False,
         finishes: bool = False,
     ) -> None:
-        """Create a budget, without limits if `settings` is None. `turns` and `large` are for costly requests
-        and responses.
+        """Create a budget, without limits if `settings` is None.
 
+        - `turns`, `large`: mutexes for costly requests and large responses.
         - `waits`: whether the thread may block until it acquires a mutex.
         - `is_costly`: whether to acquire `turns` from the start.
-        - `on_loop`: whether the request runs on an event loop.
         - `finishes`: whether to continue if the client has disconnected, as a write must.
         - `is_write`: whether the number of steps is unlimited.
         """
@@ -87,7 +86,7 @@ class Budget:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Count only what is appended to `pieces` from now on as the response."""
+        """Count only what is appended to `pieces` as the response."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 

@@ -139,8 +139,8 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def with_missing_targets(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store. If only missing targets, which clients can't see, were left out, return
-    `stored`.
+    """Return the targets to store if a client sends `sent`. Missing targets, which clients can't see, are
+    kept if nothing else has changed.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent

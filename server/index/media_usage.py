@@ -34,7 +34,6 @@ class MediaUsage:
         self._uses = uses
 
     def get(self, documents: Iterable[Document]) -> Uses:
-        """Return the index. `documents` (all of them) are read only at first use."""
         if self._uses is None:
             self._uses = _apply(Map(), [], [d for d in documents if d.type.uid not in _UNREAD])
         return self._uses

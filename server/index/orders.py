@@ -24,7 +24,7 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for an order by values of related documents.
 
-    Each path is the row positions to follow to the value, and True for descending order.
+    Each path is a chain of row positions to follow to the value, and True for descending order.
     """
 
     uid: str
@@ -63,7 +63,7 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Orders of content joined with users. Orders by own columns stay in the original snapshots."""
+    """Orders of content joined with users. Orders by own columns stay in the two original snapshots."""
 
     __slots__ = ("_base", "_other", "_uids")
 

@@ -31,7 +31,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the content, then the content with users, if packed."""
+    """Return the content without users, and the content with the packed users, if any."""
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users_version is None:
         return content, content

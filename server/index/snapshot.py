@@ -283,7 +283,6 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the versions in other locales, in the settings' order."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

@@ -104,7 +104,6 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join these columns' texts in advance."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:

@@ -20,7 +20,7 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class HasUniqueValues(Protocol):
-    """Table with a lookup of unique values."""
+    """Table that finds documents by their unique values."""
 
     @property
     def unique(self) -> UniqueValues:

@@ -84,7 +84,6 @@ def _closing_bracket(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Return the merged value, which may be a new object."""
     if source is None:
         return target
     if isinstance(source, list):

@@ -42,7 +42,6 @@ class _FilterParser:
     deferred_errors: DeferredErrors = field(default_factory=DeferredErrors)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object or list, whose conditions must all hold."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -51,7 +50,6 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key: a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
@@ -70,7 +68,6 @@ class _FilterParser:
     def scalar(
         self, column: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a scalar's condition: a value, a list, or operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):

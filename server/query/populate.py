@@ -89,7 +89,7 @@ class _Dotted(dict[str, Any]):
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser that limits the number of nodes."""
+    """Parser for one `populate`, with a limit on the number of nodes."""
 
     schema: Schema
     is_lenient: bool
@@ -248,7 +248,6 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert any notation to an object by attribute."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -261,7 +260,6 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise Strapi's error if a list contains more than names."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:

@@ -111,7 +111,9 @@ def read_boolean(value: object) -> bool | None:
 
 
 class DeferredErrors:
-    """Context manager: defer validation errors behind errors about keys, until `raise_first`."""
+    """Context manager that defers errors, because errors about keys take priority. Then call
+    `raise_first`.
+    """
 
     __slots__ = ("_first",)
 

@@ -181,7 +181,7 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 @dataclass(frozen=True, slots=True)
 class ContentRule:
-    """Content rule for `bifolio check`, from `options.rules`. The options of `limits` are the limits.
+    """Content rule for `bifolio check`, from `options.rules`. The options of `limits` are its limits.
 
     `path` leads to the attribute, such as `("seo", "metaTitle")`.
     """

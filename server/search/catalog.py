@@ -37,7 +37,7 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """Searchable versions of one type in one locale, from the index's `lists`.
+    """Searchable versions of one type in one locale, and the index's `lists` that contain them.
 
     `drafts` omits those that equal the published version.
     """
@@ -51,7 +51,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, previous: Catalog) -> Catalog:
-    """Return all searchable versions, with unchanged parts of `previous`."""
+    """Return all searchable versions, reusing unchanged parts of `previous`."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)

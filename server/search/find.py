@@ -253,7 +253,6 @@ class Search:
         return self._shape[2]
 
     def _current(self, expected_shape: str) -> "IndexReader | None":
-        """Return the index's reader, or None if version or shape differ."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)

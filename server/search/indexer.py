@@ -74,7 +74,6 @@ class Indexer:
         return True
 
     def _number_of(self, attribute: str) -> int:
-        """Return an attribute's number in the index, new if necessary."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})

@@ -14,10 +14,11 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Status of the search index. `documents` are the indexed versions, of `total`.
+    """Status of the search index.
 
     `build` is a random name, new when the index is rebuilt. `shape` is `texts.shape` of the last complete
-    index, or "". `numbers` are by attribute. `commits` counts the visible changes.
+    index, or "". `numbers` maps attributes to numbers. `documents` of `total` versions are indexed, and
+    `commits` counts the changes that readers can see.
     """
 
     version: str

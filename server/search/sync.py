@@ -96,8 +96,6 @@ class Sync(Job):
 
 
 class _IndexingSession:
-    """Indexing work while this process holds the lock."""
-
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
         self.state: State | None = None
@@ -160,7 +158,6 @@ class _IndexingSession:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send a batch. Commit after the last one, and at intervals."""
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]

@@ -60,7 +60,7 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Completed replacement. `old_file` is None if it is not open for a rollback.
+    """Completed replacement. `old_file` is None if it is not kept open for a rollback.
 
     `has_original` is True if `step.journal_path` is the old file, not a link or copy.
     """

@@ -13,10 +13,10 @@ from server.storage.images.variants import Placeholder
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file. Without a valid document, `document` is None.
+    """Result of reading one file. `document` is None if the file is invalid.
 
     For media in a bucket, `path` is the description file; for other media, `beside` is its signature.
-    `derived` is createdAt and updatedAt if the file has none.
+    `derived` is createdAt and updatedAt for a file without them.
     """
 
     path: str

@@ -26,7 +26,7 @@ _AT_FDCWD = -100
 def exchange(journal_file: Path, target: Path, folder: int) -> bool:
     """Swap a file with `target` in the open folder `folder`. Raises OSError.
 
-    If the swap was not atomic, return False: `journal_file` can then be a copy.
+    Return False if the swap was not atomic: then `journal_file` can be a copy.
     """
     # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
     # creation.
@@ -105,7 +105,6 @@ class Reader:
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _request_lease(self) -> int:
-        """Request a lease. Return 0 or an errno value."""
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
         try:
@@ -119,7 +118,7 @@ class Reader:
 
 
 def open_reader(path: Path, stack: ExitStack) -> Reader | None:
-    """Open a file until `stack` is closed, or return None if that is impossible."""
+    """Open a regular file until `stack` is closed, or return None if it can't be opened."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

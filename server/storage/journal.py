@@ -155,7 +155,6 @@ class Journal:
 
     @contextmanager
     def _errors_naming(self, *target: Path) -> Iterator[None]:
-        """Make an OSError name the target, or the folder if access is denied."""
         try:
             with errors_naming(*target):
                 yield

@@ -93,7 +93,6 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
-    """Return True if an open file is the one at `path`, or a link's allowed target."""
     real = _real_path(descriptor, full)
     if real == full:
         return True

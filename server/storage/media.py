@@ -69,7 +69,7 @@ def extension_of(mime: str) -> str:
 
 
 def actual_extension(content: Path | bytes, extension: str) -> str:
-    """Return `extension`, or another one if the content contradicts it."""
+    """Return `extension` or, if it is missing or contradicts the content, the actual one."""
     # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):

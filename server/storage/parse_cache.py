@@ -107,7 +107,6 @@ def _other_path(cached_entry: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of up to BLOCK_ENTRIES. Those from one block stay together."""
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)

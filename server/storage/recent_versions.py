@@ -36,7 +36,9 @@ class RecentVersions:
         self.root, self.max_bytes, self.max_versions = root, max_bytes, max_versions
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store documents before they are replaced. The caller must hold the write lock."""
+        """Store documents before they are replaced. Ignores disk errors. The caller must hold the write
+        lock.
+        """
         with suppress(OSError):
             for part in _parts(documents, schema):
                 self._append(part)

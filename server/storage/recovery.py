@@ -67,7 +67,6 @@ class Recovery:
             yield record, [step.reversed() for step in steps]
 
     def _finish(self, step: Step) -> int:
-        """Finish a step. Return the number of changed files (0 or 1)."""
         target, journal_file = self.root / step.target, self.journal / step.journal_name
         step = _with_touched_target(step, target)
         journal_mark, target_mark = link_mark(journal_file), link_mark(target)

@@ -139,7 +139,6 @@ def _has_same_bytes(file: Path, other: Path) -> bool:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Return True if a file is missing, or has one of the contents in `step`."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

@@ -30,10 +30,9 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class UndoableFile:
-    """A changed file. `after` is the new content's digest.
+    """A changed file. `after` is the new content's digest, and `claim` describes its document.
 
-    `before` is the old text. It is None for a new file, or if `copy` names a media file's copy. `claim`
-    describes the document; old records have None.
+    `before` is the old text. It is None for a new file, or if `copy` names a media file's copy.
     """
 
     path: str
@@ -296,7 +295,7 @@ class UndoRecorder:
 
     @contextmanager
     def recording(self, writes: Collection[Write]) -> Iterator[None]:
-        """Store what the block replaces. If this fails, the write can't be undone."""
+        """Store what the block replaces. If this fails, the block still runs, but can't be undone."""
         files: tuple[UndoableFile, ...] = ()
         copies = MediaCopies(self._folder.root)
         try:

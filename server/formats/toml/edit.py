@@ -105,7 +105,6 @@ class _TomlEditor:
             self.replacements.append(Replacement(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key below a table's last key, or add the table."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]

@@ -213,7 +213,6 @@ def toml_positions(text: str) -> Positions:
 
 
 def _all_values(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield each path, start and value, also inside statements."""
     for statement in parse_statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

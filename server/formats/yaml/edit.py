@@ -158,7 +158,6 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def remove_duplicates(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Keep only each key's last occurrence, also of nested ones."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -383,7 +382,6 @@ class _ItemLines:
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
-    """Return the rest of a key's line, and the lines below."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
     return first.removeprefix("k:"), rest
 

@@ -49,7 +49,6 @@ def _block_mapping(text: str) -> Node | None:
 
 
 def _key_lines(text: str, root: Node, name: str) -> tuple[int, int] | None:
-    """Return the start and end of a key's lines, or None if they can't move."""
     i = root.find(name)
     if i < 0 or len(list(root.all(name))) > 1:
         return None

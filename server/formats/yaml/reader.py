@@ -197,7 +197,6 @@ class _Builder:
             raise _refusal(event, f"the file has more than {MAX_NODES} values", "split the file")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Add a value to the innermost container. Return its key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -246,7 +245,6 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Merge mappings into `container`, which keeps its own values."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")

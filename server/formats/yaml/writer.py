@@ -48,8 +48,6 @@ def _escapes() -> Mapping[int, str]:
 
 
 class _Emitter(Emitter):
-    """ruamel.yaml's emitter, faster with regular expressions."""
-
     use_version = (1, 2)
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
@@ -126,9 +124,9 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """Return a key and value. `flow` means brackets, and `offset` is the indentation of lists.
+    """Return a key and value. `flow` writes brackets, and `offset` is the indentation of lists.
 
-    `quote` is the previous quotation mark, or ESCAPED for a single line.
+    `quote` is the previous quotation mark, or ESCAPED for a string on a single line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)

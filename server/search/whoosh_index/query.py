@@ -202,7 +202,6 @@ class QueryCompiler:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heading_queries(self, question: Question, language: str) -> list[Any]:
-        """Return queries for headings, which only raise scores."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.required if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))

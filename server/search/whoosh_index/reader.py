@@ -46,7 +46,6 @@ class _BestMatches:
         self._worst = -inf  # Matches with a lower score can't be among the best.
 
     def add(self, score: float, keys: Any, number: int) -> None:
-        """Add the match `keys[number]`, which is read only if necessary."""
         if score < self._worst:
             return
         self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
@@ -183,7 +182,6 @@ class IndexReader:
         languages: list[str],
         is_visible_group: Callable[[str], bool],
     ) -> tuple[str, ...]:
-        """Return the words that occur in no visible group."""
         found = []
         for clause in question.required:
             for i, word in enumerate(clause.words):

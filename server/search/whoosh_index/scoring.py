@@ -42,7 +42,6 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` most frequent terms in visible versions, in order."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # A term's frequency in the whole index is an upper bound, so counting can stop early.

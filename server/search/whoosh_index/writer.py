@@ -49,7 +49,6 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Add a version, replacing one with the same key."""
         if entry.key in self._put:
             self.commit()  # Whoosh can only replace documents that have been committed.
         writer = self._open()

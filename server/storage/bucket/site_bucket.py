@@ -40,7 +40,7 @@ class SiteBucket:
     def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
         """Upload a media file. Return None if no bucket is configured.
 
-        Raises BucketError, BusyError, and OSError if `source` is unreadable.
+        Raises BucketError, BusyError, and OSError if `source` can't be read.
         """
         if not settings.media.store:
             return None

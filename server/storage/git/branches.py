@@ -202,7 +202,7 @@ def _first_line(file: Path) -> str:
 
 
 def remove_new_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch, and return True, if it is at `commit` and not checked out."""
+    """Delete a branch that is at `commit` and not checked out. Return True if this call deleted it."""
     return not worktree_of(root, name) and delete_branch(root, name, commit)
 
 

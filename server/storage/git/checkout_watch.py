@@ -54,7 +54,10 @@ class BranchMover:
         self._moved_at = 0.0
 
     def move(self, move: BranchMove, reason: str) -> bool:
-        """Move a branch that is neither checked out nor moved. Raises GitBusyError and GitError."""
+        """Move a branch, or return False if it is checked out or another process has moved it.
+
+        Raises GitBusyError and GitError.
+        """
         self._wait()
         if worktree_of(self._root, move.name):
             return False

@@ -125,10 +125,10 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command, without the named `filters`. If set, `into` gets the output.
+    """Run a git command with the named `filters` disabled. If `into` is set, it receives the output.
 
-    Return None if it finds nothing (exit status 1), or there is no git or readable repository. Raises
-    GitTimeoutError and GitError.
+    Return None if the command finds nothing (exit status 1), or there is no git or readable repository.
+    Raises GitTimeoutError and GitError.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -287,7 +287,6 @@ def git_as_owner(
 
 
 def object_environment(objects: Path) -> dict[str, str]:
-    """Return the environment for git to write new objects to `objects`."""
     parent = _quote_path(str(objects.parent))
     return {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": parent}
 

@@ -169,7 +169,6 @@ class CommitQueue:
 
     @property
     def has_staged_writes(self) -> bool:
-        """True if a staged write is in progress or was interrupted."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:

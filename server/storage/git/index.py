@@ -79,7 +79,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait for the lock until the deadline, or until it is stale."""
+    """Wait until the index is unlocked. Raises CommitError after the deadline, or if the lock is stale."""
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_stale_lock(lock):
             raise CommitError(LOCKED_MESSAGE)
@@ -87,12 +87,12 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_hold_own_lock(folder: Path) -> bool:
-    """Return True if Bifolio may hold the index lock, even in a killed process."""
+    """Return True if a Bifolio process may hold the index lock, or was killed while holding it."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove a killed Bifolio process's locks, unless git may be moving a branch."""
+    """Remove a killed Bifolio process's locks. Raises CommitError if git may be moving a branch."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
         _remove_ref_locks(repository, lock)
@@ -121,7 +121,7 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Return True if Bifolio created the index lock, even in a killed process."""
+    """Return True if a Bifolio process, alive or killed, created the index lock."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 

@@ -211,7 +211,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _restrict_to_folder(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the change within the folder `prefix`. A file moved into it is added."""
+    """Yield the change within the folder `prefix`. A file moved into it counts as added."""
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
     if is_inside and (was_inside or not change.before):

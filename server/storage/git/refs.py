@@ -209,7 +209,7 @@ def parse_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the newest first parent of `head` that is not later than `time`, or ""."""
+    """Return the newest commit until `time` on the first-parent line of `head`, or ""."""
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 

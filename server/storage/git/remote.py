@@ -304,7 +304,6 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _git_settings_cache_key(root: Path) -> object:
-    """Return a key that changes with git's settings, and every SSH_COMMAND_TTL_S."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

@@ -178,7 +178,7 @@ MERGE_TIMEOUT_S = 3.0  # git can take minutes to merge megabytes of similar line
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two versions of `base` by line. Return None for a conflict."""
+    """Merge two versions of `base` by line. Return None if they conflict or merging fails."""
     texts = (base, ours, theirs)
     windows = merge_flag(*("\r\n" in text for text in texts))
     base, ours, theirs = (text.replace("\r\n", "\n") for text in texts)

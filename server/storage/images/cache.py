@@ -123,7 +123,6 @@ class ImageCache:
         )
 
     def make_variants_of(self, upload_path: str) -> bool:
-        """Create an image's variants. Return False if this fails."""
         _, key = self._cached(upload_path)
         try:
             done = self.make_variants_from_file(
@@ -175,8 +174,8 @@ class ImageCache:
     def checked_file(self, key: str, name: str, upload_path: str) -> Path | None:
         """Return a variant's file, or None if it is missing or damaged.
 
-        All variants of a damaged one are created again. `key` is the image's hash, and `name` a format such
-        as `small`.
+        If it is damaged, all variants of the image are created again. `key` is the image's hash, and `name` a
+        format such as `small`.
         """
         file = variant_file(self.folder, key, name, upload_path)
         try:

@@ -38,7 +38,7 @@ def point_of_detail(
 
 
 def _middle_of_window(amounts: Sequence[float], share: float) -> float:
-    """Return where the window with the largest sum is centered. It and `share`, the window's length, are
+    """Return the center of the window with the largest sum. It and `share`, the window's length, are
     fractions.
     """
     count = max(1, min(len(amounts), round(len(amounts) * share)))

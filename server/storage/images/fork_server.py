@@ -99,7 +99,6 @@ def _child_exit_pipe() -> int:
 
 
 def _reap_decoders(decoders: dict[int, socket.socket], poll: select.poll) -> None:
-    """Close exited decoders' sockets, after telling clients of crashes."""
     while decoders:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

@@ -1,6 +1,4 @@
-"""Limits on pixels: larger files than MAX_MEASURED_PIXELS are not images, and larger images than
-MAX_DECODED_PIXELS get no variants.
-"""
+"""Limits on pixels: MAX_MEASURED_PIXELS for files to count as images, MAX_DECODED_PIXELS for variants."""
 
 MAX_MEASURED_PIXELS = 100_000_000  # Even a tiny file can declare a huge number.
 MAX_DECODED_PIXELS = 64_000_000  # in all frames of a GIF together

@@ -107,7 +107,6 @@ class ImageProcesses:
             return self._idle.pop() if self._idle else None
 
     def _new_decoder(self) -> socket.socket:
-        """Return a new decoder's socket. Restarts an unresponsive fork server."""
         for _ in range(MAX_ATTEMPTS):
             ours, theirs = socket.socketpair()
             with self._lock, theirs:
@@ -196,7 +195,6 @@ def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) ->
 
 
 def _receive(decoder: socket.socket, end: bytes, max_bytes: int, timeout_s: float) -> bytes:
-    """Receive data until `end`, `max_bytes`, the timeout, or the decoder's exit."""
     data, deadline = b"", time.monotonic() + timeout_s
     poll = select.poll()
     poll.register(decoder, select.POLLIN)

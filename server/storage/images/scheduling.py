@@ -28,10 +28,10 @@ _NOT_READY = "The image is not ready yet; try again"
 
 
 class TransformationQueue:
-    """Queue of a site's transformations: at most `concurrency` at once, in all processes.
+    """Queue of a site's transformations. All processes together run at most `concurrency` at once.
 
-    While `is_answering` returns True, a client gets one, and the last slot is for images that have waited for
-    LAST_SLOT_WAIT_S.
+    While `is_answering` returns True, each client gets one, and the last slot is for images that have waited
+    for LAST_SLOT_WAIT_S.
     """
 
     def __init__(

@@ -237,7 +237,6 @@ def to_interpolable(image: Image.Image) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Convert to sRGB, which browsers assume without a profile."""
     alpha = image.getchannel("A") if image.mode in ("RGBA", "LA") else None
     colors = image.convert(image.mode[:-1]) if alpha else image
     if profile:

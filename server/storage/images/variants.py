@@ -169,7 +169,6 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the variants' record, so that they are created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
