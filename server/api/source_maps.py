@@ -26,7 +26,7 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode_mark(source: Mapping[str, str]) -> str:
-    """Encode a string's origin as invisible characters (a mark). Omits empty values."""
+    """Encode a string's origin as invisible characters (a mark)."""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
@@ -132,7 +132,6 @@ class _Marker:
                         self.document(document, target)
 
     def mark_files(self, value: Any, source: _Source) -> None:
-        """Mark media files' strings. Paths omit the index in a list."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)

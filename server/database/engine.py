@@ -28,7 +28,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """An open transaction. Statements use `?` for parameters."""
+    """An open transaction, with `?` for parameters."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor: ...
 
@@ -84,7 +84,7 @@ class Tables:
     """A group of database tables.
 
     - `schema`: SQL statements, each followed by ";" and a line break.
-    - `migrate`: updates older tables. Indexes are created afterwards.
+    - `migrate`: updates older tables, before indexes are created.
     - `prefix`: prefix of all names in PostgreSQL.
     """
 

@@ -20,8 +20,7 @@ def make_engine(
 ) -> Engine:
     """Create an engine. Raises ModuleNotFoundError without the PostgreSQL driver.
 
-    - `prepare` returns the SQLite file's path, and creates the file if necessary.
-    - `on_replaced` is called after a damaged SQLite file was replaced.
+    `prepare` returns the SQLite file's path. `on_replaced` is called after a damaged file was replaced.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, pool_size, on_replaced)

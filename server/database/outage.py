@@ -40,7 +40,7 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record an outage, and test the database in the background until it recovers."""
+        """Record an outage, and test the database until it recovers."""
         with self._lock:
             was_retrying, self._retrying = self._retrying, True
             self._unavailable = self._unavailable or not read_only

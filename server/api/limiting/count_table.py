@@ -55,7 +55,7 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, min_count: int, max_clients: int) -> list[UnsentCount]:
-        """Return clients with at least `min_count` unsent requests, busiest first."""
+        """Return the busiest clients with at least `min_count` unsent requests."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)

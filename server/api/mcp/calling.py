@@ -75,7 +75,6 @@ def _encode_result(result: Result, call: Call) -> Json:
 
 
 def _limited_size(result: Result, call: Call) -> int:
-    """Return the size in bytes that `mcp.max_bytes` limits. JSON counts once."""
     content = encode(result.content)
     text = f"{result.summary}\n{content.decode()}" if call.json_as_text else result.summary
     image = len(result.image.data) if result.image else 0

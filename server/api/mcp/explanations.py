@@ -47,10 +47,6 @@ def _known_names(call: Call, error: Json) -> str:
 
 
 def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool) -> list[str]:
-    """Return the attributes for queries or, if `of_body` is set, for request bodies.
-
-    If the number is None, the call names the content type.
-    """
     one = (
         call
         if operation_number is None

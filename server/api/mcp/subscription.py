@@ -48,7 +48,6 @@ class WatchedResource:
 
     @property
     def key(self) -> Hashable:
-        """The resource's identity, the same for all spellings of its URI."""
         return self.uid, self.document_id, self.locale, self.is_schema, self.is_draft
 
     def is_changed_by(self, event: Event) -> bool:

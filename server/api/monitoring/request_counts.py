@@ -81,7 +81,6 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def has_recent_requests(self) -> bool:
-        """Return whether a request other than for a media file was just answered."""
         earliest = time.monotonic_ns() - ANSWERING_NS
         return any(self._numbers[place + _LAST_NS] > earliest for place in self._taken_slots())
 
@@ -144,7 +143,6 @@ class Observer:
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """Count and log a response, without the duration of an event stream."""
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)

@@ -79,7 +79,6 @@ def text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form_schema(fields: Mapping[str, int]) -> JsonSchema:
-    """Return a form's schema. `fields` maps required fields to minimum lengths."""
     properties = {name: text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:

@@ -17,8 +17,6 @@ class Handlers:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Return a decorator that registers a handler. Raises KeyError."""
-
         def bind(handler: Handler) -> Handler:
             self._by_id |= {BY_ID[id_].id: handler for id_ in ids}
             return handler

@@ -109,7 +109,7 @@ def _read_fix(data: Any, i: int) -> ValueChange:
 
 
 def _is_null(fix: Any, name: str) -> bool:
-    """Return whether a fix's value is null. A missing `before` counts as null."""
+    """Treat a missing `before` as null, but not a missing `after`."""
     if not isinstance(fix, dict) or fix.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in fix)

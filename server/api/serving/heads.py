@@ -204,7 +204,6 @@ def _key(header: bytes) -> str:
 
 
 def end_of_heads(data: bytes, count: int) -> int:
-    """Return the index after `count` request heads, or the data's length."""
     if data.count(_HEAD_END) <= count:
         return len(data)
     at = 0

@@ -135,7 +135,6 @@ def _number_of(branch: str, first: str) -> int:
 
 
 def _is_own(branch: str, first_name: str) -> bool:
-    """Return whether a branch is `first_name` or a later one, such as agent/a.2."""
     number = branch.removeprefix(f"{first_name}.")
     return branch == first_name or (number != branch and bool(_NUMBER.fullmatch(number)))
 

@@ -71,7 +71,6 @@ def _shown(file: Json, call: Call) -> Json:
 
 
 def _image(file: Mapping[str, Any], call: Call) -> Image:
-    """Return an image, at most 800 pixels per edge."""
     if not str(file["mime"]).startswith("image/"):
         raise ValidationError(f'{file["name"]} is not an image ({file["mime"]}); omit "image"')
     at, is_found = call.values("at"), False

@@ -183,7 +183,6 @@ def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> 
 
 
 def _with_local_references(value: Any, referenced: list[str]) -> Any:
-    """Make references point to `$defs`, and add them to `referenced`."""
     if isinstance(value, list):
         return [_with_local_references(item, referenced) for item in value]
     if not isinstance(value, dict):

@@ -209,10 +209,7 @@ def too_large(size: int) -> LimitError:
 
 
 def fitting_page_size(offset: int, max_size: int) -> int:
-    """Return the size of a page that starts at `offset`, up to `max_size`.
-
-    For the first page, return a power of two, which can be halved.
-    """
+    """Return the size of a page that starts at `offset`. For the first page, it is a power of two."""
     if offset == 0:
         return 1 << (max_size.bit_length() - 1)
     return next(size for size in range(max_size, 0, -1) if offset % size == 0)
