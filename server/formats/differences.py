@@ -69,7 +69,7 @@ def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to a list item. A moved item has two steps: `moved_here` and `moved_away`."""
+    """Change of a list item. A moved item has two steps: `moved_here` and `moved_away`."""
 
     kind: Literal["unchanged", "changed", "moved_here", "added", "removed", "moved_away"]
     old: int = -1

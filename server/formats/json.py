@@ -97,7 +97,7 @@ def count_values(text: str, limit: float) -> int:
 
 
 def count_values_of_string(text: str, limit: float) -> int:
-    """Count JSON's values up to `limit` + 1. Other text is one value."""
+    """Count JSON's values up to `limit` + 1. Text that is not JSON counts as one value."""
     count, end = _count_with_stop(text, limit)
     try:
         json.loads(text[:end])
@@ -252,7 +252,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change top-level keys. REMOVE removes one."""
+    """Change top-level keys in JSON text. The value REMOVE removes a key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     compact = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"

@@ -77,7 +77,7 @@ class Budget:
             self._renew()
 
     def check(self) -> None:
-        """Raise the errors of `spend` before long work."""
+        """Check the limits before long work. Raises the same errors as `spend`."""
         self._renew()
 
     def write(self, size: int) -> None:

@@ -50,7 +50,7 @@ def effective_version(
     locales: tuple[str, ...],
     draft_types: frozenset[str],
 ) -> Document | None:
-    """Return the visible version in the first possible locale.
+    """Return the visible version in the first of `locales` that has one.
 
     `versions` is keyed by document id, locale and status. Types in `draft_types` have visible drafts.
     """

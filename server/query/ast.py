@@ -80,7 +80,7 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """What to return for each item. `fields` is None for all."""
+    """Fields, relations, filter and order for each item. `fields` is None for all fields."""
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER

@@ -30,7 +30,7 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden_type_schema(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return a type that Strapi hides. `names` are (display, singular, plural)."""
+    """Return the schema of a type that Strapi hides. `names` are (display, singular, plural)."""
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {
         "kind": "collectionType",

@@ -28,7 +28,7 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-    """Return `did you mean "title"?` or "". `min_similarity` is from 0 to 1."""
+    """Return a hint such as `did you mean "title"?`, or "". `min_similarity` is from 0 to 1."""
     return Suggestions(math.inf).suggest(word, known, min_similarity)
 
 
@@ -39,7 +39,7 @@ class Suggestions:
         self._left = max_cpu_s
 
     def suggest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return `did you mean "title"?` or "", also if the CPU time is used up."""
+        """Return a hint such as `did you mean "title"?`, or "", also if the CPU time is used up."""
         near = self.nearest(word, known, min_similarity)
         return f'did you mean "{near}"?' if near else ""
 

@@ -334,7 +334,9 @@ def total(results: Results, scope: Scope) -> int:
 
 
 def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count the matches by content type and locale, each without its own filter."""
+    """Count matches by content type (ignoring the filter for types) and by locale (ignoring the filter for
+    locales).
+    """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in results.counts.items():

@@ -20,7 +20,7 @@ class BoundedFolder:
         self._added = sys.maxsize  # bytes added since the size was last computed
 
     def note_added(self, size: int, max_bytes: int) -> None:
-        """Count an added file of `size` bytes, and delete old files above `max_bytes`."""
+        """Count an added file of `size` bytes, and delete old files if the folder exceeds `max_bytes`."""
         # Computing the size of the folder is slow, so it is not done each time a file is added.
         self._added += size
         if self._added < max_bytes // _EVICTED_DIVISOR:

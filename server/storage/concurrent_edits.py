@@ -22,7 +22,8 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """New file that is about to replace `target`. `before` and `after` are None for no file.
+    """New file that is about to replace `target`. `before` and `after` are None if there is no old or new
+    file.
 
     After the replacement, `journal_path` is the old file.
     """

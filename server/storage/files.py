@@ -164,7 +164,7 @@ def is_skipped(path: str) -> bool:
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
-    """List all files below these folders, without their names if `is_summary` is set."""
+    """List all files below these folders or, if `is_summary` is set, only hash them."""
     result = FileListing(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:

@@ -11,7 +11,7 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Change of one file. `before` and `after` are None for no file.
+    """Change of one file. `before` and `after` are None if there is no old or new file.
 
     After the swap, `journal_name` is the old file. Digests are "" if unknown.
     """

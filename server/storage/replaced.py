@@ -33,7 +33,7 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, names: Iterable[str]) -> None:
-        """Move a finished write's record and old files here. Raises OSError."""
+        """Move a finished write's record and old files to .bifolio/replaced/. Raises OSError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -68,7 +68,7 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete files older than `retention_s`, but move edited ones to .bifolio/unsaved/."""
+        """Delete files replaced more than `retention_s` ago, but move edited ones to .bifolio/unsaved/."""
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
             release = self._release_copy if record.suffix == _RESTORED_SUFFIX else self._release

@@ -43,7 +43,7 @@ def temporary_file(root: Path) -> Iterator[IO[bytes]]:
 
 
 def sweep_temporary(root: Path) -> int:
-    """Delete what killed processes left behind. Return how much."""
+    """Delete what killed processes left behind. Return the number of files and folders."""
     state, removed = root / STATE_FOLDER, 0
     if state.is_symlink():
         return removed

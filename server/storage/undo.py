@@ -214,7 +214,7 @@ def _delete(folder: Path, record: Path) -> None:
 
 
 def _make_room(folder: Path, size: int, new_copies: Collection[str]) -> None:
-    """Delete writes older than RETENTION_S, and the oldest ones above a limit.
+    """Delete writes older than RETENTION_S, and the oldest ones while the folder exceeds a limit.
 
     This includes the new write's `size` bytes and `new_copies`.
     """

@@ -19,7 +19,7 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change top-level keys. REMOVE and None remove one. Raises NullError.
+    """Change top-level keys in TOML text. The values REMOVE and None remove a key. Raises NullError.
 
     If `expand` is set, changed keys are rewritten completely.
     """

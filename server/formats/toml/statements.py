@@ -188,7 +188,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def describe_duplicate_key(text: str, statement: Statement, end: int) -> DuplicateKey:
-    """Describe an overridden statement, whose key's last value ends at `end`."""
+    """Describe the overridden `statement` of a duplicate key, whose last value ends at `end`."""
     line = text.count("\n", 0, statement.start) + 1
     column = statement.start - text.rfind("\n", 0, statement.start)
     last = [s for s in parse_statements(text[:end]) if s.path == statement.path][-1]

@@ -23,7 +23,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return a bracketed value's new text, or None to rewrite all of it."""
+    """Return a bracketed value's new text, or None if all of it must be rewritten."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -86,7 +86,7 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 def edit_yaml(
     text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False, flow_lists: bool = False
 ) -> str:
-    """Change top-level keys. REMOVE removes one.
+    """Change top-level keys in YAML text. The value REMOVE removes a key.
 
     `expand` replaces all anchors and aliases. `flow_lists` writes new keys' lists on one line.
     """

@@ -10,7 +10,7 @@ _INDENT = "  "
 
 
 def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
-    """Move top-level keys into a new mapping, or return None."""
+    """Move top-level keys into a new mapping, or return None if that is impossible."""
     root = _block_mapping(text)
     spans = sorted(span for name in names if root for span in [_key_lines(text, root, name)] if span)
     if root is None or len(spans) != len(names) or any(root.find(name) < 0 for name in names):
@@ -24,7 +24,7 @@ def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
 
 
 def unnest_keys(text: str, parent: str) -> str | None:
-    """Replace a mapping with the keys in it, or return None."""
+    """Replace a mapping with the keys in it, or return None if that is impossible."""
     root = _block_mapping(text)
     span = _key_lines(text, root, parent) if root else None
     if root is None or span is None:

@@ -175,7 +175,7 @@ class QueryCompiler:
     def query(self, question: Question, language: str, *, require_all: bool) -> Any | None:
         """Return the query, or None if nothing can match.
 
-        If `require_all` is False, one clause is enough.
+        If `require_all` is False, one matching clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []

@@ -95,9 +95,10 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the `limit` best versions in requested groups, and count those in visible ones.
+        """Return the `limit` best versions in requested groups, and count the matches in all visible groups.
 
-        `numbers` is by attribute. `documents` counts visible versions by language. Raises LimitError.
+        `numbers` maps attributes to numbers. `documents` counts visible versions by language. Raises
+        LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -150,7 +151,9 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Return the `limit` best versions in requested groups, and count those in visible ones."""
+        """Return the `limit` best versions in requested groups, and count the matches in all visible
+        groups.
+        """
         counts: Counter[str] = Counter()
         best = _BestMatches(limit)
         # by encoded name of a group: (name, is counted, is wanted)

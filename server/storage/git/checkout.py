@@ -47,7 +47,10 @@ def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Check out files, except submodules. Raises CommitError and OSError."""
+    """Replace files with their versions in a commit, except submodules.
+
+    Raises CommitError and OSError.
+    """
     if paths:
         repository = repository_of(root)
         _put(repository, repository.versions(commit, paths))

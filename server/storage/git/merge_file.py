@@ -39,7 +39,7 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two versions of `base` by line. Return None if git can't."""
+    """Merge two versions of `base` by line. Return None if git can't merge them."""
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
     end = "\n" if merge_flag(*(text.endswith("\n") for text in texts)) else ""

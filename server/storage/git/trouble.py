@@ -86,7 +86,7 @@ class TroubleLog:
         return self._mask(task) != 0
 
     def resolve(self, *tasks: AffectedTask) -> None:
-        """End these problems, and log when none remain."""
+        """Mark the tasks' problems as resolved. If none remain, log that git works again."""
         ended = [one for one in tasks if self._mask(one)]
         for one in ended:
             self._set(one, 0)

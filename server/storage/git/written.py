@@ -37,7 +37,7 @@ class KnownVersions:
 
 
 class OthersCommits(Enum):
-    """What other people have committed to a file since a write."""
+    """Commits of other people to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
