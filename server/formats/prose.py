@@ -59,13 +59,11 @@ EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)  # start of an ex
 
 
 def possible_anchors(text: str) -> frozenset[str]:
-    """Return words that could be anchors, such as words in quotes."""
     found = (name for groups in _NAMES.findall(text) for name in groups if name)
     return frozenset(word for name in found for word in name.split())
 
 
 def link_definition_names(text: str) -> frozenset[str]:
-    """Return names in lines such as `[name]: destination`, in lower case."""
     return frozenset(name.casefold() for name in _DEFINED.findall(text))
 
 
@@ -91,7 +89,6 @@ _PUNCTUATION = re.compile(r"[^\w\s-]+")
 
 
 def normalize_anchor(anchor: str) -> str:
-    """Normalize an anchor, ignoring case and separators."""
     return _SEPARATORS.sub("-", normalize("NFC", anchor).lower()).strip("-")
 
 

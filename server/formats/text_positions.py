@@ -87,7 +87,6 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest_position(positions: Positions, key_path: KeyPath) -> Position | None:
-    """Return a value's position, or that of its nearest parent that has one."""
     return next(
         (positions[key_path[:end]] for end in range(len(key_path), 0, -1) if key_path[:end] in positions),
         None,

@@ -54,7 +54,6 @@ def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group documents. `keys` returns all keys of one."""
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:

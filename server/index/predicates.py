@@ -23,7 +23,6 @@ def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[
 
 
 def passing_test(view: View, test: Test, weight: int, documents: Iterable[Document]) -> list[Document]:
-    """Return the documents that pass a test of `weight` steps."""
     passed: list[Document] = []
     remaining, spend = iter(documents), view.budget.spend
     while batch := list(islice(remaining, _BATCH_DOCUMENTS)):

@@ -99,7 +99,6 @@ class Snapshot:
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return the versions that refer to `target`, in the default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
@@ -236,7 +235,6 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version that a relation from `locale` resolves to."""
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)

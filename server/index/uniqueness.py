@@ -42,7 +42,6 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated_values(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of unique values that a document repeats."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -77,7 +76,6 @@ def find_taken_values(
 
 
 def find_duplicates(table: HasUniqueValues) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield the path, value and holders of each repeated unique value."""
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:
             yield path, value, documents

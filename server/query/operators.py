@@ -22,7 +22,6 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as a string, as JSON if necessary."""
     if isinstance(value, str):
         return value
     if isinstance(value, Decimal):

@@ -13,7 +13,6 @@ def describe_types(schema: Schema) -> list[dict[str, Any]]:
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return a description, or None if the type is unknown or hidden in Strapi."""
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 

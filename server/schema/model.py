@@ -421,14 +421,12 @@ _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 # The cache saves 0.15 of the 0.74 ms that `GET /overview` takes.
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
-    """Return the attribute for a document's title, or None."""
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
     return next((name for name in (*targets, *_TITLE_NAMES, *shown) if name in shown), None)
 
 
 def content_of(type_: Type) -> str | None:
-    """Return the attribute for the main text, or None."""
     if type_.body and type_.attributes[type_.body].visible:
         return type_.body
     long = (name for name, a in type_.attributes.items() if a.visible and a.type in ("richtext", "blocks"))

@@ -35,7 +35,6 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """True if every result must match this clause."""
         return self.field is not None or len(self.words) > 1
 
 

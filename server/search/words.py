@@ -53,7 +53,6 @@ def words_starting_with(first_letters: Iterable[str]) -> re.Pattern[str]:
 # The cache saves 1.6 of the 25 ms that a search takes.
 @lru_cache(maxsize=1)
 def _letters_by_folded() -> dict[str, str]:
-    """Return the letters that `fold` maps to each letter."""
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():

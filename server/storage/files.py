@@ -89,7 +89,6 @@ def file_mark(status: os.stat_result) -> FileMark:
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not on disk, such as a git blob."""
     return (mtime, size, 0, 0)
 
 

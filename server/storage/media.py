@@ -64,7 +64,6 @@ def mime_type(path: str) -> str:
 
 
 def extension_of(mime: str) -> str:
-    """Return a media type's usual extension, or ""."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
@@ -182,7 +181,6 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return a media file's or variant's bucket object. `key` is its name in URLs."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = split_variant_path(key)

@@ -155,7 +155,6 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Return values and positions, or {} for both if the file can't be parsed."""
     try:
         return parse_text(path, read_text(root, path)[0])
     except (OSError, SyntaxProblem):

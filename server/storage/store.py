@@ -72,7 +72,6 @@ class Store:
         return derived
 
     def owning_file(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the media file of a description file, or `path` itself."""
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):

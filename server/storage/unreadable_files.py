@@ -27,7 +27,6 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def find_own_id(data: bytes) -> str:
-    """Return the `documentId` in an invalid file, or ""."""
     found = _OWN_ID.search(data)
     return to_nfc(found[1].decode(errors="replace")) if found else ""
 

@@ -44,7 +44,6 @@ class WriteLock:
 
     @property
     def counter(self) -> int:
-        """Number of writes so far, or 0 if unknown."""
         try:
             data = self.path.read_bytes()
         except OSError:

@@ -36,7 +36,6 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def remove_duplicate_toml_keys(text: str, keys: Collection[KeyPath]) -> str:
-    """Keep only each key's last occurrence."""
     counting = {s.start for s in parse_statements(blank_duplicate_keys(text))}
     gone = [s for s in parse_statements(text) if s.path in keys and s.start not in counting]
     replacements = [

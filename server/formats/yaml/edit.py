@@ -110,7 +110,6 @@ def edit_yaml(
 
 
 def remove_duplicate_yaml_keys(text: str, keys: Collection[KeyPath]) -> str:
-    """Keep only each key's last occurrence."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:

@@ -228,7 +228,6 @@ class QueryCompiler:
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, is_prefix: bool) -> dict[str, float]:
-        """Return a word's terms with weights."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if is_prefix:
             for term in self._terms_with_prefix(fold(word), language):

@@ -207,7 +207,6 @@ def remove_new_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return the best common ancestor of two commits, or ""."""
     if not (one and other):
         return ""
     base = (git(root, "merge-base", one, other) or "").strip()

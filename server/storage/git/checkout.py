@@ -112,7 +112,6 @@ def blocking_files(repository: Repository, files: Tree) -> set[str]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Return a path's parents, outermost first."""
     parts = path.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
 

@@ -134,7 +134,6 @@ def _mode(before: GitFile | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Return True if a file is in another repository, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 

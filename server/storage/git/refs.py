@@ -142,7 +142,6 @@ def _peel(root: Path, name: str) -> str:
 
 
 def branch_commit(root: Path, name: str) -> str:
-    """Return a local branch's commit, or ""."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         return ""
     return ref_commit(root, BRANCH_PREFIX + name)

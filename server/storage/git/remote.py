@@ -171,7 +171,6 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return a remote branch's last fetched commit, or ""."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 

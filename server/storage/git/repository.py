@@ -123,7 +123,6 @@ def git_lock(folder: Path) -> FileMark | None:
 
 
 def operation_in_progress(folder: Path) -> str:
-    """Return the git operation in progress, such as "a merge", or ""."""
     operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
     return next(operations, "")
 
@@ -135,7 +134,6 @@ def is_git_busy(lock: FileMark | None) -> bool:
 
 
 def is_stale_lock(lock: FileMark) -> bool:
-    """Return True if a lock is so old that its creator was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
@@ -173,7 +171,6 @@ class Repository:
 
     @property
     def runs_programs(self) -> bool:
-        """True if a commit must run hooks or a signing program."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs

@@ -94,14 +94,12 @@ class ImageCache:
     def describe_image(
         self, upload_path: str
     ) -> tuple[ImageSize | None, dict[str, Any] | None, Placeholder | None]:
-        """Return the dimensions, the variants as in the API, and the placeholder."""
         image_size, key = self._cached(upload_path)
         if not key:
             return image_size, None, None
         return image_size, *cached_variants_and_placeholder(self.folder, key, to_nfc(upload_path))
 
     def picture(self, upload_path: str, signature_: Signature) -> Picture | None:
-        """Return the cached data, or None if the signature has changed."""
         self._cached(upload_path)
         cached = self._known.get(upload_path)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
@@ -164,7 +162,6 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def find_variant_file(self, upload_path: str, images: Mapping[str, Document]) -> Path | None:
-        """Return a variant such as `small_a.png`, or None."""
         format_ = split_variant_path(upload_path)
         if format_ is None or format_[1] not in images:
             return None
@@ -282,7 +279,6 @@ def _upload_path(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
-    """Return the dimensions, or None if it is not a readable image."""
     if extension.lower() not in PICTURE_EXTENSIONS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY

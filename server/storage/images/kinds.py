@@ -42,7 +42,6 @@ class TransformedImage:
 
 
 def sniff(content: Path | bytes) -> tuple[str, str] | None:
-    """Return the media type and extension for a file's first bytes, or None."""
     guess = filetype.guess(content if isinstance(content, bytes) else str(content))
     if guess is None:
         return None

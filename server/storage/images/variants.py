@@ -83,7 +83,6 @@ def key_of(file: IO[bytes]) -> str:
 def cached_variants_and_placeholder(
     folder: Path, key: str, upload_path: str
 ) -> tuple[dict[str, Any] | None, Placeholder | None]:
-    """Return the variants as in the API, and placeholder and color. `key` is the image's hash."""
     try:
         record = read_checked(folder / key / _RECORD_FILE)
         return describe_variants(_sizes(record), upload_path), _placeholder(record)
