@@ -38,7 +38,6 @@ class Versions:
 
     @property
     def latest(self) -> Version:
-        """The draft, or the published version if there is no draft."""
         return self.published if self.draft is None else self.draft
 
 
@@ -47,10 +46,7 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group the versions in files by document and locale.
-
-    If two files contain the same version, the first wins.
-    """
+    """Group the versions in files by document and locale. The first of equal keys wins."""
     by_key: dict[Key, Versions] = {}
     for key, status, version in file_versions:
         versions = by_key.get(key, Versions())
@@ -62,7 +58,7 @@ def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[K
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield the events for a document that changed from `before` to `after`, in order."""
+    """Yield the events for a changed document, in order."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
@@ -109,8 +105,7 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 class _Difference:
     """Visible differences between two versions.
 
-    `changed` is None if unknown, `hidden` means that only private attributes differ, and `links` maps
-    attributes in which only relations differ to their target types.
+    `links` maps attributes with changed relations to their target types.
     """
 
     changed: tuple[str, ...] | None
@@ -269,7 +264,7 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past_states: PastStates, commit: str) -> list[Event]:
-    """Return the events for all changes since a commit, without numbers or times.
+    """Return the events since a commit, without numbers or times.
 
     Raises ConflictError if the commit's configuration is invalid.
     """

@@ -1,7 +1,4 @@
-"""Database of the event log.
-
-If `.bifolio/events.db` is damaged or missing, a new, empty log with a new id replaces it.
-"""
+"""Database of the event log. A new, empty log replaces a damaged or missing `.bifolio/events.db`."""
 
 import json
 import logging
@@ -116,7 +113,7 @@ class EventDatabase:
     def read(
         self, since: int, limit: int, *, with_paths: bool = False, with_public: bool = False
     ) -> list[Event]:
-        """Return up to `limit` events with numbers above `since`, in order.
+        """Return events with numbers above `since`, in order.
 
         `with_public` adds events for callers who can't read drafts. Raises StorageError.
         """
@@ -138,7 +135,7 @@ class EventDatabase:
         return self.query(lambda c: _last_before(c, self.clone_id, time))
 
     def external_write_counter(self) -> int:
-        """Return a number that changes whenever another process writes to the log. Raises StorageError."""
+        """Return a number that changes when another process writes. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
@@ -157,7 +154,7 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def is_deliverer(self) -> bool:
-        """Return whether this machine has been elected to deliver webhooks. Raises StorageError."""
+        """Return whether this machine is elected to deliver webhooks. Raises StorageError."""
         if not self._is_shared:
             return True
         if monotonic() < self._lead_at:
@@ -204,7 +201,6 @@ class Transaction:
         return bool(self.clone)
 
     def for_all_clones(self) -> "Transaction":
-        """Return a transaction for the rows that all machines share."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -290,7 +286,6 @@ class Transaction:
         return _bounds(self.connection)
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events with consecutive numbers, and notify the other machines."""
         before = _bounds(self.connection).last
         rows = [
             (*_row(event), event.at, json.dumps(event.paths), seq)
@@ -308,7 +303,9 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, max_count: int | None) -> None:
-        """Delete events older than `before` (except the last one), then all but the newest `max_count`."""
+        """Delete events older than `before` ("" for no limit) except the last one, then all but the newest
+        `max_count`.
+        """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))

@@ -1,4 +1,4 @@
-"""The hub, which sends all of a worker's event streams on one event loop."""
+"""The hub, which sends all event streams of a worker."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ class Source(Protocol):
     """Interface between a hub and the event log."""
 
     def newest(self) -> int:
-        """Return the number of the newest event that can be sent. Must be fast."""
+        """Return the number of the newest event to send. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
         """Return the log's id and up to `limit` events after `position`, or none if the id is not `log_id`.
@@ -55,17 +55,16 @@ class Source(Protocol):
     def frames_for(
         self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
     ) -> bytes:
-        """Return the encoded event, or b"" if the stream must not contain it."""
+        """Return the encoded event, or b"" if the actor may not see it or has not selected it."""
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
 
 
 class Sockets(Protocol):
-    """This process's client connections, identified by address and port."""
+    """This process's client connections by address and port."""
 
-    def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
-        """Return how many bytes each client has not acknowledged."""
+    def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]: ...
 
     def disconnect(self, clients: Collection[str]) -> None: ...
 
@@ -82,7 +81,7 @@ class _Audience:
 
 
 class _OpenStream:
-    """An open stream. `known_position` is the last event number that the client received."""
+    """An open stream. The client received events up to `known_position`."""
 
     __slots__ = (
         "audience",

@@ -1,4 +1,4 @@
-"""Deduplication of events from machines that share an event log (docs/events.md)."""
+"""Deduplication of events of machines with one log (docs/events.md)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -20,10 +20,7 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class UnloggedChanges:
-    """The changes that this machine must log after checking out `commit`.
-
-    `is_unchanged` tells whether a file is the same as in the commit.
-    """
+    """The changes that this machine must log after checking out `commit`."""
 
     def __init__(
         self, own: Transaction, root: Path, commit: str, is_unchanged: Callable[[str], bool]
@@ -37,7 +34,6 @@ class UnloggedChanges:
             self.versions.write_note(BEGIN_NOTE, now())
 
     def find_paths(self, versions: Mapping[str, LoggedVersion | None]) -> set[str]:
-        """Return the paths in `versions` that might have unlogged changes."""
         if not self._own.is_shared:
             return set(versions)
         known = self._own.versions_at(versions.keys())
@@ -80,7 +76,7 @@ class UnloggedChanges:
 
 
 class _CommitRange:
-    """The commits after the last one that this machine logged, up to the current commit."""
+    """The commits since the last one that this machine logged."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit

@@ -1,4 +1,4 @@
-"""Events that describe changes to documents, media files and content types."""
+"""Events and their subjects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +47,6 @@ class Event:
     - `changed`: the names of changed attributes, or None if unknown
     - `hidden`: whether only private attributes differ
     - `links`: attributes in which only relations differ, with the uids of the target types
-    - `write`: the name of the write that made the change
     - `counts`: for site.update, the number of combined events by uid, status and kind
     - `paths`: changed files, read from the log only on request
     """

@@ -1,4 +1,4 @@
-"""Presence: which clients are viewing which documents, shared by all workers."""
+"""Presence: which clients are viewing which documents."""
 
 import json
 import mmap
@@ -37,10 +37,7 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a client is viewing.
-
-    `kind` and `name` identify the caller to other people, as in ("user", "ann").
-    """
+    """What a client is viewing. `kind` and `name` identify the caller, as in ("user", "ann")."""
 
     caller: str
     kind: str
@@ -70,13 +67,15 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """A number that increases when an entry is added, changed or removed, but not when it expires."""
+        """A number that increases whenever an entry is added, changed or removed, but not when one
+        expires.
+        """
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
         """Record what a client is viewing.
 
-        Raises RateLimitError, ValidationError if the entry is too long, or BusyError if the table is full.
+        Raises RateLimitError, ValidationError if it is too long, or BusyError if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -182,7 +181,7 @@ def may_use_presence(actor: Actor, type_: Type) -> bool:
 
 
 def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types for which an actor may use presence, by name.
+    """Return the types for which an actor may use presence, by name.
 
     Raises ForbiddenError if there are none.
     """
@@ -193,7 +192,7 @@ def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_visible(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether an actor with the `find` permission can see any version of a document."""
+    """Return whether an actor who may `find` can see any version of a document."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -235,7 +234,7 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def other_viewers_json(
     document: tuple[str, str], entries: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON about the other people viewing a document, with their locales and fields."""
+    """Return JSON about the other people viewing a document."""
     people: dict[str, dict[str, Any]] = {}
     for one in entries:
         if one.caller == actor.name:

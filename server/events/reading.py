@@ -1,4 +1,4 @@
-"""Reading of the events that a request selects and its caller may see."""
+"""Selection of events for a request."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -126,7 +126,7 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def matches(self, event: Event) -> bool:
-        """Return whether an event is selected. Events without a locale or status match every one."""
+        """Return whether an event is selected. Without a locale or status, it matches each of them."""
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -151,10 +151,7 @@ def findable_subjects(actor: Actor, schema: Schema) -> list[str]:
 
 
 def parse_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the parameters that select events.
-
-    `subjects` contains the valid type names. Raises ValidationError.
-    """
+    """Parse the parameters that select events. Raises ValidationError."""
     for name in parameters:
         if name not in PARAMETERS:
             raise _unknown_error(f'Unknown parameter "{name[:_MAX_QUOTED_CHARS]}"', name, PARAMETERS)
@@ -226,9 +223,9 @@ def read_page(
     limit: int,
     count_examined: Callable[[int], None],
 ) -> EventPage:
-    """Return up to `limit` selected, visible events after number `since`.
+    """Return up to `limit` selected, visible events after `since`.
 
-    `count_examined` receives the size of each batch read. Raises GoneError and StorageError.
+    `count_examined` receives the number of events read. Raises GoneError and StorageError.
     """
     bounds = database.bounds()
     require_available(bounds, since)

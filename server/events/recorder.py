@@ -1,4 +1,4 @@
-"""The event recorder, which runs under the write lock before a change becomes visible."""
+"""The event recorder, which runs under the write lock before a change is visible."""
 
 import logging
 import mmap
@@ -51,8 +51,8 @@ After = Callable[[str], Entry | None]  # returns a file's current entry
 class Recorder:
     """A site's event recorder.
 
-    Create it before forking. Only a server logs invalid files. `previous_documents` maps paths to earlier
-    versions of documents that changed while no server ran.
+    Create it before forking. `previous_documents` maps paths to the versions of documents before they changed
+    without a running server.
     """
 
     def __init__(
@@ -73,8 +73,7 @@ class Recorder:
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
         """Log the events of `record`.
 
-        Return the last event's number, or None if they must be logged later. Storage and git errors are
-        logged, not raised.
+        Return the last number, or None to log them later. Storage and git errors are logged, not raised.
         """
         try:
             with self.database.writing(
@@ -182,8 +181,6 @@ class Recorder:
 
 
 class _Origins:
-    """Lookup of a change's origin: a commit, the API, or an edit on disk."""
-
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
         self._moved = origin.source == "file" and before.commit != after.commit

@@ -10,8 +10,8 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that logs changes that the recorder missed: at startup, after a failure, and after another machine
-    has logged events.
+    """Job that logs missed changes: at startup, after a failure, and after another machine has logged
+    events.
     """
 
     name = "record"

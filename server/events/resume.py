@@ -1,4 +1,4 @@
-"""Positions at which event streams resume after a disconnect (docs/events.md)."""
+"""Positions at which event streams resume (docs/events.md)."""
 
 import re
 
@@ -21,7 +21,7 @@ def require_available(bounds: Bounds, since: int) -> None:
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
     """Return the event number after which a stream starts, or None if it can't resume.
 
-    `last_id` is the id of the client's last event; if it is "", the stream starts at `since`.
+    Without `last_id`, it starts at `since`.
     """
     if last_id:
         parsed = parse_event_id(last_id)

@@ -1,4 +1,4 @@
-"""Event streams: requests, frames, the event source and stream counts."""
+"""Event streams and their encoding."""
 
 import json
 import mmap
@@ -38,16 +38,12 @@ class Frames(Protocol):
     """Encoder for a stream's messages. Equal encoders must produce the same bytes."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
-        """Return the first frames of a stream that starts after event `position`.
-
-        If `restarted`, they tell the client to fetch all data again.
-        """
+        """Return a stream's first frames. If `restarted`, they tell the client to fetch all data again."""
 
     def event(self, log_id: str, event: Event, actor: Actor) -> bytes:
-        """Return the frames for a visible event, or b"" if the client does not need it."""
+        """Return an event's frames, or b"" if the client does not need it."""
 
-    def restart(self, log_id: str, newest: int) -> bytes:
-        """Return frames that tell the client to fetch all data again."""
+    def restart(self, log_id: str, newest: int) -> bytes: ...
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
         """Return a stream's last frames. The client should reconnect after `retry_ms`."""
@@ -57,7 +53,7 @@ class Frames(Protocol):
 
 
 class EventFrames:
-    """Encoder for the event streams of `GET /events`."""
+    """Encoder for `GET /events`."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
         first = notice("welcome", {"last": newest}, id_of(log_id, position))
@@ -87,7 +83,7 @@ EVENT_FRAMES = EventFrames()
 class Stream:
     """A requested event stream, starting after event `position`.
 
-    As a response body it yields only its opening frames; the hub sends the others.
+    As a response body it yields only its opening frames.
     """
 
     authorization: str
@@ -112,14 +108,12 @@ class Client(Protocol):
     """Connection to a stream's client."""
 
     @property
-    def name(self) -> str:
-        """The client's address and port."""
+    def name(self) -> str: ...
 
     def send(self, data: bytes) -> object:
         """Queue bytes for sending, without blocking."""
 
-    def end(self) -> None:
-        """Finish the response after all queued bytes."""
+    def end(self) -> None: ...
 
 
 # --- source ---------------------------------------------------------------------------------------
@@ -181,7 +175,7 @@ class StreamCounts:
         self._slot = 0
 
     def register_worker(self, worker: int) -> None:
-        """Register this process as a worker without open streams. Call it once in each worker."""
+        """Register this process as a worker without open streams."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0
         begin = self._slot // 2 * CLIENT_HASHES

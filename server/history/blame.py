@@ -1,4 +1,4 @@
-"""Blame: the document version that last changed each attribute, and each line of multi-line text."""
+"""Blame: the last change of each attribute and line of text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Blame:
 
 
 def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> dict[str, Blame]:
-    """Map each attribute to the version that last changed it.
+    """Map each attribute to its last change.
 
     `versions` is oldest first; values are None for a deleted or unreadable file. Raises LimitError.
     """
@@ -44,7 +44,7 @@ def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> 
 
 
 def _blame_lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return each line of `text` with its last version. `before` is the result for the old text."""
+    """Return each line of `text` with its last version, given that of the lines `before`."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""Number of documents that each branch has changed, determined from file names."""
+"""Number of documents that each branch has changed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,8 +20,6 @@ _BYTES_PER_ENTRY = 400  # of an entry without its paths
 
 @dataclass(frozen=True, slots=True)
 class _ChangedFiles:
-    """The files that differ between two commits, and the path rules at both."""
-
     paths: tuple[str, ...]
     layouts: tuple[Layout, ...]
 
@@ -29,7 +27,7 @@ class _ChangedFiles:
 class BranchDocumentCounter:
     """Thread-safe counter of the documents that branches changed.
 
-    It compares blob ids only, so it also counts documents whose values are equal.
+    It compares only blob ids, so documents with equal values count too.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -40,7 +38,7 @@ class BranchDocumentCounter:
         self._changed: Cache[tuple[str, str], _ChangedFiles] = Cache(_MAX_CACHE_BYTES, _size)
 
     def count(self, commit: str, actor: Actor, current_layout: Layout) -> int | None:
-        """Count the documents visible to the actor that changed since the merge base with the served branch.
+        """Count visible documents that changed since the merge base with the served branch.
 
         Returns None without a merge base or with invalid content types. Raises GitError.
         """
@@ -79,7 +77,6 @@ def _size(_: tuple[str, str], changed: _ChangedFiles) -> int:
 
 
 def _document_at(path: str, layouts: Iterable[Layout], actor: Actor) -> tuple[str, str] | None:
-    """Return the content type and name of the document at a path, or None if the actor may not see it."""
     claims = [claim for layout in layouts if (claim := layout.claim(path))]
     if not claims or not all(may_see_file(actor, claim) for claim in claims):
         return None

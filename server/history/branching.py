@@ -1,4 +1,4 @@
-"""A site's branches: listing, creating, deleting, comparing and changing them."""
+"""A site's branches."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,10 +102,10 @@ class Branches:
         return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
-        """Create a branch at a commit.
+        """Create a branch.
 
-        Raises ValidationError for an invalid name, ConflictError if the name is taken or there are too many
-        branches, and BusyError or StorageError if locking fails.
+        Raises ValidationError for an invalid name, ConflictError for a used name or too many branches, or
+        BusyError or StorageError if locking fails.
         """
         try:
             lock = FileLock(state_folder(self.root) / "branch-lock")
@@ -141,8 +141,8 @@ class Branches:
         return self.get(name)
 
     def require_not_checked_out(self, branch: Branch) -> None:
-        """Raise BranchCheckedOutError if a branch is checked out, since writes would not update its files on
-        disk.
+        """Raise BranchCheckedOutError if a branch is checked out, since writes would not update its files
+        there.
         """
         if not branch.worktree:
             return
@@ -191,10 +191,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states of the site.
-
-    `action` is "create", "update" or "delete". `title` is None if the actor may not see it.
-    """
+    """A document version that differs between two states. `title` is None if the actor may not see it."""
 
     type: Type
     document_id: str
@@ -215,9 +212,8 @@ def fork_of(past: PastStates, commit: str) -> str:
 def changed_documents(
     before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[DocumentChange]:
-    """Return the document versions that differ, sorted by type and id.
-
-    Omits what is hidden from the actor in either state or in `served_schema`.
+    """Return the document versions that differ, without what either state or `served_schema` hides from the
+    actor.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served_schema))
     old, new = dict(differing_documents(before, after)), dict(differing_documents(after, before))
@@ -227,10 +223,7 @@ def changed_documents(
 
 @dataclass(frozen=True, slots=True)
 class MediaChange:
-    """A changed media file or description file.
-
-    `action` is "create", "update" or "delete"; only a description has `attributes`.
-    """
+    """A changed media file or description file."""
 
     path: str
     action: str
@@ -262,7 +255,6 @@ _TEXTS = ("alternativeText", "caption", "focalPoint")
 def _changed_description(
     path: str, before: PastState, after: PastState, viewer: Viewer
 ) -> dict[str, Difference]:
-    """Return the changed attributes if `path` is a media file's description, otherwise {}."""
     key = media_key(path.removesuffix(SIDECAR_SUFFIX))
     if not path.endswith(SIDECAR_SUFFIX) or key is None:
         return {}
@@ -294,7 +286,6 @@ def differing_documents(past: PastState, other: PastState) -> Iterator[tuple[Key
 def _document_change(
     before: Document | None, after: Document | None, viewer: Viewer
 ) -> DocumentChange | None:
-    """Return the difference between two versions, or None if the viewer may see none of it."""
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
         return None
@@ -319,17 +310,14 @@ MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader for document versions in a branch's history up to `head`. `state` is the branch's state."""
+    """Reader of document versions in a branch's history up to `head`."""
 
     past: PastStates
     head: str
     state: State
 
     def versions_of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield a document's earlier versions, newest first, parsed with the branch's schema.
-
-        Searches at most MAX_SEARCHED_COMMITS commits.
-        """
+        """Yield up to MAX_SEARCHED_COMMITS earlier versions, newest first."""
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
         commits = self._commits(paths)
@@ -433,11 +421,10 @@ class BranchWriter:
         authorship: Authorship,
         current_settings: Settings,
     ) -> tuple[State, Result, str]:
-        """Commit a write to a branch.
+        """Commit a write.
 
         Returns the branch's new state, the result of `prepare` and the commit id. Raises
-        BranchCheckedOutError, BusyError if other writers keep moving the branch, or GitBusyError if it stays
-        locked.
+        BranchCheckedOutError, BusyError or GitBusyError.
         """
         with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""Reader for the configuration, documents and media files in a commit."""
+"""Reader of configuration, documents and media in a commit."""
 
 import os
 import tempfile
@@ -36,7 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that were parsed earlier, and the blobs they were parsed from, both by path."""
+    """Entries parsed earlier, and the blobs they were parsed from, by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -47,7 +47,7 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the site's configuration in a commit.
+    """Return the configuration in a commit.
 
     Raises SetupError if it is invalid, StorageError if the disk is full, and GitError.
     """
@@ -69,7 +69,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
     """Copy a blob to an unnamed temporary file and open it.
 
-    Raises NotFoundError if the clone lacks the blob, and StorageError if the disk is full.
+    Raises NotFoundError if the clone lacks it, and StorageError if the disk is full.
     """
     try:
         with ExitStack() as stack:
@@ -90,10 +90,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse a commit's files, reusing `known` entries of unchanged files.
+    """Parse a commit's files, reusing `known` entries.
 
-    Return the entries by path and the number of bytes read. `facts` returns an image's dimensions and
-    formats.
+    Return the entries by path and the number of bytes read.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -151,7 +150,6 @@ def _keep_document(entry: Entry, before: Entry | None) -> Entry:
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches of at most BATCH_BYTES. A larger file gets its own batch."""
     part: list[str] = []
     size = 0
     for path in paths:
@@ -195,7 +193,7 @@ class Renames:
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def document_renames(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames by old document key, up to the last commit that the site has loaded."""
+        """Return the renames by old document key, up to the last loaded commit."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

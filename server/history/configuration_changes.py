@@ -1,4 +1,4 @@
-"""Configuration files (content types, settings and migrations) that a branch has changed."""
+"""Content types, settings and migrations that a branch has changed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,10 +23,7 @@ Changed = Mapping[str, tuple[GitFile | None, GitFile | None]]
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationChange:
-    """A changed configuration file.
-
-    `action` is "create", "update" or "delete"; `lines` is None if the diff can't be shown.
-    """
+    """A changed configuration file. `lines` is None if the diff can't be shown."""
 
     path: str
     action: str
@@ -34,7 +31,6 @@ class ConfigurationChange:
 
 
 def changed_configuration(root: Path, fork: str, head: str) -> Changed:
-    """Return both versions of the configuration files that differ, sorted by path."""
     if fork == head:
         return {}
     changed = changed_files(root, fork, head)

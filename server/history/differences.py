@@ -1,4 +1,4 @@
-"""Differences between versions of a document, all parsed with the current schema."""
+"""Differences between versions of a document, parsed with the current schema."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -87,7 +87,6 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], old_positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges, or at the end if the ranges are reversed."""
     size = 0
     for position, new in zip(old_positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -97,7 +96,7 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return ascending pairs of positions of common lines that are unique in both texts."""
+    """Return ascending pairs of positions of equal lines that are unique in both texts."""
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
         line: position for position, line in enumerate(after) if line in unique and line in new_unique
@@ -138,7 +137,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A change of one attribute, with a line diff for multi-line text."""
+    """A change of one attribute, with a line diff of multi-line text."""
 
     before: Any
     after: Any
@@ -150,8 +149,7 @@ def read_content(
 ) -> Content | None:
     """Parse a document's file, or return None if it is invalid.
 
-    If the file belonged to another content type than `type_`, only compatible values that the viewer could
-    see are kept.
+    If another type owned it, keep only compatible values visible to the viewer.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -210,9 +208,9 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield each version's values before and after its change, or None without a readable file.
+    """Yield each version's values before and after its change, None without a readable file.
 
-    `viewers` has one viewer per version. Raises LimitError.
+    Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]
@@ -267,10 +265,9 @@ def content_at(
     may_see: Callable[[str], bool] | None = None,
     viewer: Viewer | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit ("" for the files on disk), or None if it did not exist.
+    """Return a document's content at a commit ("" for the disk), or None.
 
-    `versions` must contain all versions of the document, since they reveal its earlier paths. `may_see`
-    checks a file's path.
+    `versions` must be complete, since they reveal earlier paths.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -329,7 +326,7 @@ def visible_values(type_: Type, values: Values, viewer: Viewer) -> dict[str, Any
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Convert an attribute's value to JSON, without anything hidden from the viewer."""
+    """Convert a value to JSON, without anything hidden from the viewer."""
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -357,7 +354,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return a line diff of two strings, or None if both are single lines or one is too long."""
+    """Return a line diff, or None if both are single lines or one is too long."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

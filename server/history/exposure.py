@@ -1,4 +1,4 @@
-"""Comparison of two schemas: whether one reveals values that the other hides."""
+"""Comparison of what two schemas hide."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -50,7 +50,6 @@ def _reveals_aliases(type_: Type, earlier: Type) -> bool:
 
 
 def _reveals_in_inverse(schema: Schema, other: Schema, uid: str, name: str) -> bool:
-    """Return True if only `schema` shows a private relation on its inverse side."""
     if other.types[uid].attributes[name].visible:
         return False
     return _shows_inverse(schema, uid, name) and not _shows_inverse(other, uid, name)
@@ -62,10 +61,7 @@ def _shows_inverse(schema: Schema, uid: str, name: str) -> bool:
 
 
 def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_in_doubt: bool) -> bool:
-    """Return True if `schema` shows a value that `other` hides at the same place in a file.
-
-    `pair` is one type as each schema defines it.
-    """
+    """Return True if `schema` shows a value that `other` hides at the same place in a file."""
     waiting, seen = [pair], {(pair[0].uid, pair[1].uid)}
     while waiting:
         type_, earlier = waiting.pop()
@@ -81,7 +77,6 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_i
 
 
 def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
-    """Return True if `type_` could reveal the value of `key`, although `earlier` hides it."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
     if attribute is None:
         # No response contains the value, but a later merge or schema could reveal it.
@@ -97,7 +92,6 @@ def _reveals(type_: Type, earlier: Type, key: str, if_in_doubt: bool) -> bool:
 
 
 def _attribute_of(type_: Type, key: str) -> Attribute | None:
-    """Return the attribute stored under `key` in a file."""
     name = type_.body if key == _TEXT else type_.other_keys
     if key in type_.attributes and key != name:
         name = key
@@ -105,7 +99,7 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 
 
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
-    """Yield pairs of component uids, one per schema, that can be at the same place in a file.
+    """Yield pairs of component uids, one per schema, at the same place in a file.
 
     The first is "" if only the earlier schema has components there.
     """

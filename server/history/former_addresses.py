@@ -1,4 +1,4 @@
-"""Former public URLs of published documents, from the history of the served branch."""
+"""Former public URLs of published documents, found in git."""
 
 import re
 import threading
@@ -62,7 +62,7 @@ class FormerAddresses:
     ) -> list[tuple[Document, str]]:
         """Return (document, former address) pairs, newest first, possibly with duplicates.
 
-        Omits paths of types not in `types`. Raises GitError.
+        Raises GitError.
         """
         if not head:
             return []
@@ -79,9 +79,8 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _served_commits(self, head: str) -> Iterator[Commit]:
-        """Yield the commits that were served, newest first.
-
-        Commits of merged branches were never public and are omitted.
+        """Yield the commits that were served, newest first: not those of merged branches, which were never
+        public.
         """
         commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
         merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
@@ -89,7 +88,6 @@ class FormerAddresses:
         return (self._merges.get(one.id, one) for one in commits)
 
     def _read(self, versions: Iterable[FormerVersion], reader: "_Reader") -> None:
-        """Cache the addresses of these versions, and remove all others from the cache."""
         known, self._addresses = self._addresses, {}
         unread: list[tuple[FormerVersion, PathClaim, str]] = []
         for version in versions:
@@ -132,7 +130,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader for former addresses, using the current schema and URL patterns. Omits types not in `uids`."""
+    """Reader of former addresses, using the current schema and URL patterns."""
 
     state: State
     former: FormerLayouts
@@ -162,7 +160,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_public(self, commit: str, type_: Type) -> bool:
-        """Return True if everything that the current schema shows of `type_` was public at a commit."""
+        """Return True if everything that the current schema shows was public at a commit."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -177,7 +175,6 @@ class _Reader:
     def address(
         self, version: FormerVersion, claim: PathClaim, pattern: str, values: Mapping[str, Any]
     ) -> str:
-        """Return the address of a version with these values, or "" if it had none."""
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
         if "{documentId}" in pattern:
@@ -188,7 +185,7 @@ class _Reader:
         return fill(pattern, {**own, **values}.get) or ""
 
     def read(self, version: FormerVersion, claim: PathClaim, pattern: str, data: bytes) -> str:
-        """Return the address of a version with the content `data`, or "" if it is a draft or invalid."""
+        """Return a version's address, or "" if it is a draft or invalid."""
         type_, path = claim.type, version.path
         names = [n for n in placeholders_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
@@ -248,9 +245,7 @@ _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return only the lines with the given keys of a YAML file or front matter, or None if their values could
-    depend on other lines.
-    """
+    """Return only the lines with the given keys, or None if their values could depend on other lines."""
     if path.endswith(MARKDOWN):
         ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]
         if len(ends) < 2 or not data.startswith(b"---"):
@@ -277,7 +272,7 @@ def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
 
 
 def _is_open(text: bytes) -> bool:
-    """Return True if a list or mapping may continue on the next line. `text` starts with its bracket."""
+    """Return True if a list or mapping may continue on the next line."""
     text = re.split(rb"[ \t]#", _QUOTED.sub(b"q", text), maxsplit=1)[0].rstrip(b" \t\r")
     opened, closed = text.count(b"[") + text.count(b"{"), text.count(b"]") + text.count(b"}")
     return opened != closed or not text.endswith((b"]", b"}"))

@@ -1,4 +1,4 @@
-"""Path rules at past commits, which determine the document in each file."""
+"""Path rules at past commits."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError

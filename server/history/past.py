@@ -63,8 +63,7 @@ HISTORIC_KEYS = (
 class PastState:
     """A site's state at one commit.
 
-    `size` is approximate, in bytes. `unscaled_images` still lack their resized variants, and
-    `image_cache_mark` is the `CommitImages.mark` of the last check for them.
+    `size` is approximate, in bytes. `unscaled_images` still lack their resized variants.
     """
 
     commit: str
@@ -77,10 +76,7 @@ class PastState:
 
 
 class PastStates:
-    """Thread-safe cache of the states at past commits.
-
-    A state too large for it stays until the next one replaces it.
-    """
+    """Thread-safe cache of the states at past commits."""
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
         self.site = site
@@ -103,26 +99,17 @@ class PastStates:
         self.pinned: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
-        """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
-
-        Raises ValidationError if none matches, and ConflictError without commits.
-        """
+        """Return a commit id, like `resolve_commit_name`, but cached."""
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """Return the id of a branch's last commit, or "" if there is no such branch.
-
-        Raises ConflictError without commits.
-        """
+        """Return the id of a branch's last commit, or "". Raises ConflictError if the site has no commits."""
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Return `find(name)`, cached until a git ref changes.
-
-        `prefix` keeps the cache keys of different functions apart.
-        """
+        """Return `find(name)`, cached until a git ref changes."""
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
@@ -143,9 +130,8 @@ class PastStates:
         return resolve_commit_name(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths of files that differ between two commits.
-
-        If `last` is "", compare with the files on disk.
+        """Return the paths of files that differ between two commits, or between a commit and the disk if
+        `last` is "".
         """
         root = self.site.root
         before = read_tree(root, first)
@@ -161,10 +147,7 @@ class PastStates:
         return current | deleted | committed_changes
 
     def pin(self, commit: str) -> PastState:
-        """Build the state at a commit and keep it forever.
-
-        Raises ConflictError if its configuration is invalid.
-        """
+        """Build the state at a commit and keep it forever. Raises the errors of `at`."""
         self.pinned = self.at(commit)
         return self.pinned
 
@@ -257,7 +240,7 @@ class PastStates:
         return bool(past.unscaled_images) and past.image_cache_mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Add image variants created since then. The caller must hold the lock."""
+        """Return the state with image variants created after it. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.unscaled_images)
         for path in past.unscaled_images:
@@ -279,7 +262,7 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file of a resized image.
+        """Return a resized image's file.
 
         If it was deleted, return None and create it again in the background.
         """
@@ -354,7 +337,6 @@ class PastStates:
         return self._configuration(commit, read_tree(self.site.root, commit, (SETTINGS, TYPES)))
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState | None = None) -> Configuration:
-        """Return the configuration at a commit. Identical schemas share one object."""
         ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())
         configuration = self._configurations.get(ids)
         if configuration is None:
@@ -374,7 +356,6 @@ class PastStates:
         return configuration
 
     def _reusable_state(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the recent state with the same schema and the most files in common, or None."""
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
 
@@ -415,10 +396,9 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def commit_filter(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that tells whether a commit was made since a time or commit, and by `author` (part of
-    a name, or an email address). "" matches all.
+    """Return a function that selects commits by age and author.
 
-    Raises ValidationError if `since` is invalid.
+    `since` is a time or commit, `author` part of a name or an email address. Raises ValidationError.
     """
     time, word = parse_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()

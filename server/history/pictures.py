@@ -1,4 +1,4 @@
-"""Dimensions and resized variants of images in commits, shared by images with the same content."""
+"""Dimensions and resized variants of images in commits."""
 
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approxim
 
 
 class CommitImages:
-    """Thread-safe reader of images in commits, which also creates their resized variants."""
+    """Thread-safe reader of images in commits."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -30,8 +30,7 @@ class CommitImages:
     def read(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
         """Return an image's dimensions and cache key.
 
-        Passing the signature of an equal file as `on_disk` avoids reading the blob. Raises StorageError if
-        the disk is full.
+        If an equal file is on disk, passing its signature avoids reading the blob. Raises StorageError.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_EXTENSIONS:
@@ -45,7 +44,6 @@ class CommitImages:
         return picture
 
     def facts(self, path: str, picture: Picture) -> tuple[dict[str, Any] | None, Placeholder | None]:
-        """Return an image's resized variants as JSON and its placeholder, None for what does not exist."""
         if not picture.key:
             return None, None
         return cached_variants_and_placeholder(self._image_cache.folder, picture.key, media_key(path) or "")

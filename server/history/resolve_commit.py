@@ -1,4 +1,4 @@
-"""Lookup of commits by name, with errors that suggest what to do."""
+"""Lookup of commits by name."""
 
 import shutil
 from pathlib import Path
@@ -49,7 +49,7 @@ def require_git(root: Path) -> None:
 def resolve_commit_name(root: Path, log: CommitLog, name: str) -> str:
     """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
 
-    Raises ValidationError if none matches, and ConflictError without commits.
+    Raises ValidationError, or ConflictError if the site has no commits.
     """
     head, time = require_head(root), parse_time(name)
     commit = find_commit(root, name)

@@ -1,4 +1,4 @@
-"""Restoring an earlier version of a document, by writing its earlier values."""
+"""Restoring of earlier document versions, as ordinary writes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Titles of documents in earlier versions, for callers who may see them."""
+"""Titles of earlier document versions."""
 
 from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import may_find

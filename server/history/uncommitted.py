@@ -1,4 +1,4 @@
-"""Listing and committing of files that differ from the last commit."""
+"""Uncommitted files: listing and committing them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 class ChangedFile:
     """An uncommitted file and its document.
 
-    `type` is None if no content type owns the file; `earlier_type` is that of a renamed file's old path.
+    `type` is None if no content type owns it; `earlier_type` owned it before a rename.
     """
 
     change: FileChange
@@ -59,7 +59,7 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the uncommitted files that the actor may see, sorted by path.
+    """Return the uncommitted files that the actor may see.
 
     Files without a content type need full access. Raises ConflictError if git fails.
     """
@@ -122,7 +122,7 @@ def commit_changes(
 ) -> str:
     """Commit files and return the commit id.
 
-    Raises ValidationError for an empty message or a path not among `changed`, and ConflictError if git fails.
+    Raises ValidationError for an empty message or unknown path, and ConflictError if git fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)

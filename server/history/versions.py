@@ -1,4 +1,4 @@
-"""Versions of a document in git: one for each commit that changed its file."""
+"""Versions of a document in git."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -38,8 +38,8 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 class Version:
     """One change to a document's file.
 
-    `commit` is None if it is uncommitted, and `parent` is "" for the first commit. `path` is "" after a
-    deletion; `before` is the earlier path, "" for a new file.
+    `commit` is None if it is uncommitted, and `parent` is "" for the first commit. `path` and `before` are
+    the new and old path, "" if the file is deleted or new.
     """
 
     type: Type | None
@@ -54,11 +54,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """What a commit changed, which determines who may see it.
-
-    `claims` has one example per content type and draft status. `other_files` means schemas, or content of no
-    current type.
-    """
+    """What a commit changed, which determines who may see it."""
 
     claims: tuple[PathClaim, ...]
     media: bool
@@ -67,10 +63,7 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to `head`, newest first.
-
-    `claims` maps paths to their documents; `paths` has all paths of each document.
-    """
+    """All commits up to `head`, newest first, with the document paths in them."""
 
     head: str
     schema: Schema
@@ -108,7 +101,6 @@ class Versions:
         self._lock = threading.Lock()
 
     def timeline(self, state: State, commit: str = "") -> Timeline:
-        """Return the timeline up to a commit, or up to HEAD for ""."""
         if commit:
             return self._read(state, commit)
         head, cached = head_commit(self.site.root), self._timeline
@@ -142,7 +134,7 @@ class Versions:
     ) -> list[Version]:
         """Return a document's versions up to `commit`, newest first; for "", also uncommitted changes.
 
-        `change_filter` returns each change as the caller may see it; a rename that it hides ends the history.
+        `change_filter` returns each change as the caller may see it; hiding a rename ends the history.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -197,10 +189,6 @@ class Versions:
         claim: "partial[PathClaim | None]",
         change_filter: ChangeFilter,
     ) -> Iterator[Version]:
-        """Yield a version for each uncommitted change to `paths`.
-
-        `committed_paths` exist in the last commit.
-        """
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
             return
@@ -281,7 +269,7 @@ def deleted_documents(
 ) -> list[Deleted]:
     """Return documents whose deletion passes `change_filter`, most recent first.
 
-    Each one's versions begin with the default locale. Renamed documents are omitted.
+    The default locale's versions come first.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
@@ -301,7 +289,6 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return each path's last change: the git status, the commit's position, and the commit."""
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
@@ -319,7 +306,6 @@ def _deletions(
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
-    """Yield each deleted file's version with its position in the timeline, except renames."""
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, last = last_changes[path]

@@ -1,4 +1,4 @@
-"""Rules for which values an actor may see in earlier versions."""
+"""Rules for what an actor may see in earlier versions."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,10 +39,7 @@ class Viewer:
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
     def may_see_key(self, type_: Type, path: str) -> bool:
-        """Return True unless a schema hides the key at `path`, such as `box.code`.
-
-        Keys without an attribute are visible.
-        """
+        """Return True unless a schema hides the key at `path`, such as `box.code`."""
         return all(
             self._may_see_key(schema, type_.uid, path.split("."))
             for schema in (self.state.schema, *self.other_schemas)
@@ -57,7 +54,6 @@ class Viewer:
         return all(self._may_see_key(schema, component, keys[1:]) for component in components)
 
     def may_hide_values(self, type_: Type) -> bool:
-        """Return True if documents of a type can contain anything that is hidden from the actor."""
         return any(
             self._may_miss(schema, type_.uid, set()) for schema in (self.state.schema, *self.other_schemas)
         )

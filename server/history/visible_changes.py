@@ -1,4 +1,4 @@
-"""Filter for the versions in which the viewer may see a change."""
+"""Filter of versions with visible changes."""
 
 from collections.abc import Sequence
 
@@ -19,9 +19,10 @@ def find_visible_changes(
     *,
     default: bool,
 ) -> list[bool]:
-    """Return for each version whether its viewer may know that something changed.
+    """Return for each version whether its viewer may know that something changed, or `default` after
+    MAX_EXAMINED doubtful ones.
 
-    After MAX_EXAMINED doubtful versions, the answer is `default`. Raises LimitError.
+    Raises LimitError.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

@@ -1,4 +1,4 @@
-"""Background jobs: their interface, their schedules and their stored positions."""
+"""Background jobs, their schedules and stored positions."""
 
 import os
 import threading
@@ -87,7 +87,7 @@ class Job(ABC):
         """Do the work that is due.
 
         Return the seconds until the next run, or None to wait for `wake`. Long runs must check
-        `context.stopping`. Raises JobFailedError if the job has logged its failure.
+        `context.stopping`. Raises JobFailedError if the failure has been logged.
         """
 
     def close(self) -> None:  # noqa: B027  # optional
@@ -124,9 +124,9 @@ FOLDER = "jobs"  # folder in .bifolio/
 
 
 class Cursor:
-    """The stored position of a job.
+    """A job's stored position.
 
-    Move it after the work is done: a killed job then repeats work instead of skipping it.
+    Move it after the work is done, so that a killed job repeats work instead of skipping it.
     """
 
     def __init__(self, root: Path, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Shared memory for job reports, which all workers return as metrics."""
+"""Shared memory for job reports."""
 
 import mmap
 import struct
@@ -12,7 +12,7 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 class JobTable:
     """The latest report on each job, in shared memory.
 
-    Create it before forking. Readers can see a half-written report, which is good enough for metrics.
+    Create it before forking. Readers can see a half-written report.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class JobTable:
         self._memory[:] = bytes(len(self._memory))
 
     def store(self, report: JobReport) -> None:
-        """Store a job's latest report. Threads can store reports on different jobs at the same time."""
+        """Store a job's latest report. Thread-safe for different jobs."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
             due = -1.0 if report.next_run_time is None else report.next_run_time
@@ -32,7 +32,6 @@ class JobTable:
             _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.last_run_time, due)
 
     def reports(self) -> tuple[JobReport, ...]:
-        """Return the latest report on each job."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):

@@ -206,7 +206,6 @@ class _Completion:
         return _completion_list(self.source, self._words(words, before, raw=attribute.type == "boolean"))
 
     def _system_values(self, name: str, before: str) -> Json:
-        """Return completions for a key that is not an attribute, such as `locale`."""
         source, path = self.source, self.cursor.path
         words: Iterable[str] = ()
         parent = source.attribute_at(path[:-1]) if path else None
@@ -328,7 +327,6 @@ class _Completion:
 
 
 def _best_matches(titles: Mapping[str, Collection[Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return up to MAX_ITEMS entries with `query` and their uids, best first."""
     matching = [(uid, one) for uid, entries in titles.items() for one in entries if query in one.folded]
     word = f" {query}"
     first = islice((one for one in matching if one[1].folded.startswith(query)), MAX_ITEMS)

@@ -1,4 +1,4 @@
-"""Diagnostics and quick fixes for the problems that `bifolio check` finds."""
+"""Diagnostics and quick fixes."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,8 +52,8 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
-    """Map indexes to spans of keys and values: each by its start and by the index before it, where a
-    quotation mark can be.
+    """Map indexes to the spans of keys and values: each span by its start, and by the index before it for a
+    quotation mark.
     """
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # in reverse order, so that the first node at an index wins
@@ -66,7 +66,7 @@ def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
 
 
 def problem_span(problem: Problem, text: Text, spans: Mapping[int, Span]) -> Span:
-    """Return the span of a problem's value, key, word or line. `spans` comes from `spans_by_start`."""
+    """Return the span of a problem's value, key, word or line."""
     start = text.index_of_line(problem.line, problem.column)
     if start in spans:
         return spans[start]
@@ -90,7 +90,7 @@ def code_actions(
 ) -> list[Json]:
     """Return quick fixes for the first problems in a span, and one for the whole file.
 
-    `kinds` limits them unless empty. `versions` are those of the open texts.
+    Empty `kinds` means all.
     """
     text = view.text(path)
     if text is None:

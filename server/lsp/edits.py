@@ -36,7 +36,6 @@ def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
 
 
 def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
-    """Remove a change's common prefix and suffix."""
     start, limit = 0, min(len(old), len(new))
     while start < limit and old[start] == new[start]:
         start += 1
@@ -50,7 +49,7 @@ def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
 
 
 def workspace_edit(root: Path, plan: EditorPlan, versions: Mapping[str, int | None]) -> Json:
-    """Return the LSP workspace edit of a plan. `versions` are those of the open texts."""
+    """Return the LSP workspace edit of a plan. `versions` are those of open texts."""
     changes: list[Json] = []
     for path, (old, new) in sorted(plan.texts.items()):
         identifier = {"uri": uri_of(root / path), "version": versions.get(path)}

@@ -56,9 +56,7 @@ class Container:
 
 @dataclass(slots=True)
 class Flow:
-    """The scan of a bracketed value: `open` brackets, and the `last_token` if it touches the end. If
-    `is_too_deep`, `nodes` is empty.
-    """
+    """The scan of a bracketed value. If `is_too_deep`, `nodes` is empty."""
 
     nodes: list[Node]
     open: list[Container]

@@ -1,4 +1,4 @@
-"""Inlay hints that show documents' titles next to their ids."""
+"""Inlay hints with documents' titles."""
 
 from server.index.dangling import MEDIA
 from server.lsp.protocol import Json

@@ -1,4 +1,4 @@
-"""The text of keys and values that a completion inserts."""
+"""Text that a completion inserts."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,6 @@ class Insertion:
     snippets: bool
 
     def insert_key(self, name: str, suffix: str) -> Json:
-        """Return the edit that inserts a key and the snippet `suffix`."""
         cursor, text = self.cursor, self.text
         start, end = cursor.span
         if cursor.is_followed:
@@ -40,7 +39,6 @@ class Insertion:
         return self.replace_span((start, end), new, suffix)
 
     def replace_span(self, span: tuple[int, int], text: str, suffix: str = "") -> Json:
-        """Return the edit that replaces a span with a text and the snippet `suffix`."""
         if not self.snippets:
             suffix = suffix.replace("$0", "").replace("\\}", "}")
         elif suffix:
@@ -61,7 +59,6 @@ class Insertion:
         return self.text.range(self.cursor.span)
 
     def insert_value(self, value: str, prefix: str = "") -> Json:
-        """Return the edit that inserts a value after `prefix`."""
         start, end = self.cursor.span
         file_text = self.text.value
         if (

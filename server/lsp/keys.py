@@ -1,4 +1,4 @@
-"""Scanner for keys and values of a document that is still being typed, which `server.formats` rejects."""
+"""Scanner of incomplete documents, which `server.formats` rejects."""
 
 import re
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def find_region(path: str, text: str) -> Region:
 
 
 def scan_nodes(path: str, text: str) -> list[Node]:
-    """Return a file's keys and list items in order, or [] if it is too long or too deeply nested."""
+    """Return a file's keys and list items in order, or [] if it is too long or nested too deeply."""
     if len(text) > MAX_SCANNED_CHARS:
         region = find_region(path, text)
         if region.end - region.start > MAX_SCANNED_CHARS:
@@ -90,7 +90,7 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 @dataclass(slots=True)
 class _Level:
-    """A key or list item around the current line, with the index of its last item."""
+    """A key or list item around the current line."""
 
     column: float
     key: str | int
@@ -99,7 +99,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _YamlScanner:
-    """Scanner for block-style YAML. `stack` holds the keys and items around the current line."""
+    """Scanner of block-style YAML."""
 
     text: str
     end: int
@@ -142,10 +142,7 @@ class _YamlScanner:
         return False
 
     def enter_items(self, index: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items at `index`, such as two in `- - x`.
-
-        Return the index after the dashes, and whether there were any.
-        """
+        """Enter the list items at `index`, such as two in `- - x`."""
         is_item = False
         while (
             self.text[index : index + 1] == "-" and self.text[index + 1 : min(index + 2, end)].strip() == ""
@@ -269,7 +266,6 @@ def _toml_names(text: str) -> list[str]:
 
 
 def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
-    """Return a scalar's span without quotes, and its quote character or ""."""
     quote = text[index] if text[index] in "\"'" else ""
     if quote:
         pattern = r'"((?:\\.|[^"\\])*)' if quote == '"' else r"'((?:''|[^'])*)"
@@ -287,8 +283,9 @@ def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
 class Cursor:
     """The cursor among a file's keys and values.
 
-    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). A completion replaces `span`, of
-    which `prefix` is before the cursor. `style` is "yaml", "flow" (in brackets), "json" or "toml".
+    - `role`: "key", "value", "body" (Markdown) or "item" (after a dash)
+    - `span`: the text that a completion replaces; `prefix` is its part before the cursor
+    - `style`: "yaml", "flow" (in brackets), "json" or "toml"
     """
 
     role: str

@@ -1,7 +1,4 @@
-"""Updates of links in Markdown after a rename.
-
-Unlike `bifolio mv`, they include links in examples (except code), because an editor can undo a rename.
-"""
+"""Updates of Markdown links after a rename, in examples too, because an editor can undo it."""
 
 from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname, relpath, splitext
@@ -45,7 +42,6 @@ def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> It
 def _updated_destination(
     view: View, path: str, destination: str, linked_path: str, renames: Mapping[str, str]
 ) -> str:
-    """Return a link's new destination. The old one points to `linked_path`."""
     new = renames.get(linked_path, linked_path)
     if destination.startswith(UPLOADS_URL):
         return destination if new == linked_path else UPLOADS_URL + quote(new.removeprefix(f"{UPLOADS}/"))

@@ -97,10 +97,7 @@ def find_links(text: str, start: int = 0) -> Iterator[Link]:
 def _find_inline_links(
     text: str, start: int, pattern: re.Pattern[str]
 ) -> tuple[dict[int, re.Match[str]], int]:
-    """Return the links up to the end of the line, by the index of their opening bracket, and that end.
-
-    `pattern` matches what follows a link's text.
-    """
+    """Return the links up to the line's end, by the index of their opening bracket, and that end."""
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
     found: dict[int, re.Match[str]] = {}
@@ -135,7 +132,6 @@ def _code_spans(text: str, start: int) -> list[Span]:
 
 
 def _is_inside(index: int, spans: list[Span]) -> bool:
-    """Return whether an index is in one of the sorted, disjoint spans."""
     at = bisect_right(spans, index, key=itemgetter(0))
     return at > 0 and index < spans[at - 1][1]
 
@@ -230,7 +226,7 @@ def complete_link(view: View, source: Source, index: int) -> Json:
 
 
 def _unfinished_link(line: str) -> tuple[str, bool] | None:
-    """Return the typed part of the link at a line's end and whether it is an image's, or None."""
+    """Return the typed part of a link at a line's end and whether it is an image, or None."""
     inline, _ = _find_inline_links(line, 0, _OPEN_DESTINATION)
     for found in _OPEN_LINK.finditer(line):
         if found[1] is None:

@@ -1,4 +1,4 @@
-"""Navigation: definitions, references, links, and a search for documents by title."""
+"""Definitions, references, links, and search by title."""
 
 from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import unquote
@@ -99,9 +99,7 @@ def find_references(view: View, path: str, params: Json) -> list[Json]:
 
 
 def key_at(view: View, path: str, params: Json) -> Key | None:
-    """Return the key of the document or media file that a position refers to, or else of the file's own
-    document.
-    """
+    """Return the key that a position refers to, or else the file's own document."""
     if path.startswith(f"{UPLOADS}/"):
         return MEDIA, media_key(path.removesuffix(SIDECAR_SUFFIX)) or ""
     source = view.source(path)

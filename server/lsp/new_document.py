@@ -68,7 +68,6 @@ def _plain(value: Any) -> str:
 
 
 def _existing_path(view: View, path: str) -> str:
-    """Return the document's file in any format, or ""."""
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
     return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")

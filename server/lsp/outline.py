@@ -84,7 +84,6 @@ def _value_ends(path: str, text: str, nodes: list[Node]) -> list[int]:
 
 
 def _trim_end(text: str, start: int, end: int) -> int:
-    """Return a lower `end`, without trailing spaces, quotation marks, commas and dashes."""
     while end > start and text[end - 1] in " \t\r\n-,\"'":
         end -= 1
     return end
@@ -109,7 +108,6 @@ def _heading_symbols(text: Text, found: list[Heading]) -> list[Json]:
 
 
 def _sections(text: Text, found: list[Heading]) -> list[Span]:
-    """Return the headings' sections, which end at the next heading of the same or a higher level."""
     spans: list[Span] = []
     following: dict[int, int] = {}  # by level: where the next heading begins
     for heading in reversed(found):

@@ -1,5 +1,5 @@
-"""Conversion between positions of editors (lines and UTF-16 units from 0) and Bifolio (lines and characters
-from 1).
+"""Conversion of positions: editors count lines and UTF-16 units from 0, Bifolio lines and characters from
+1.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""JSON-RPC messages of the Language Server Protocol. Importing pygls would take 0.4 s and 20 MB."""
+"""JSON-RPC messages. Importing pygls would take 0.4 s and 20 MB."""
 
 import logging
 import re
@@ -71,7 +71,7 @@ class MessageReader:
                 return message
 
     def _read_length(self) -> int | None:
-        """Return the next body's length in bytes, or None at the end of the stream."""
+        """Return the next body's length in bytes, or None at the stream's end."""
         length, is_resyncing, is_empty = None, False, True
         while line := self._stream.readline(MAX_HEADER_BYTES):
             error = ""
@@ -133,7 +133,6 @@ def _valid_length(text: bytes) -> int | None:
 
 
 def _read_json(data: bytes) -> Any:
-    """Parse JSON, replacing lone surrogates, which orjson rejects."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Renames of documents and media files, as edits for the editor."""
+"""Renames as edits for the editor."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Language server that reads messages from an editor and responds."""
+"""Language server that answers an editor's messages."""
 
 import gc
 import logging
@@ -115,7 +115,7 @@ class Server:
         self._is_initialized = self._is_shut_down = False
 
     def run(self) -> int:
-        """Handle messages until the editor closes the connection. Return the exit status."""
+        """Handle messages until the connection closes. Return the exit status."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         threading.Thread(target=self._read, name="lsp-read", daemon=True).start()
         while (message := self._messages.get()) is not None and message.method != "exit":

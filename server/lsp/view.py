@@ -1,4 +1,4 @@
-"""Immutable view of a site and of the texts that are open in the editor."""
+"""Immutable view of a site with the open texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return a file's text with unsaved edits, or None if it can't be read."""
+        """Return a file's text with unsaved edits, or None."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -82,7 +82,7 @@ class View:
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return the media file or document with this key, preferably in `locale`, or None."""
+        """Return the media file or document with this key, preferably in `locale`."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -118,7 +118,6 @@ class Source:
         return self.text.value[slice(*node.value)] if node and node.value else ""
 
     def type_at(self, path: KeyPath) -> Type | None:
-        """Return the content type or component of the mapping at a path, or None."""
         type_: Type | None = self.claim.type
         attribute: Attribute | None = None
         for end, key in enumerate(path, start=1):

@@ -1,4 +1,4 @@
-"""A site in the editor. A thread reads and checks it; requests use the last result and never wait."""
+"""A site in the editor. A thread checks it; requests use the last result."""
 
 import gc
 import logging
@@ -47,7 +47,7 @@ Publish = Callable[[str, int | None, list[Json]], None]  # (uri, version, diagno
 
 
 class _CheckAbandonedError(Exception):
-    """Error that ends a check because a text has changed."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,6 @@ class Workspace:
         return View(overlay, texts, self._titles, self._client)
 
     def current_view(self) -> View | None:
-        """Return an up-to-date view, which takes longer than `view`."""
         view = self.view
         if view is None or self._site is None:
             return None
@@ -217,10 +216,7 @@ class Workspace:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait_for_check(self) -> tuple[str | None, bool]:
-        """Wait until a check is due.
-
-        Return the text's path (or None), and whether to check the whole site.
-        """
+        """Wait until a check is due. Return the text to check, if any, and whether to check the site."""
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()
@@ -355,7 +351,6 @@ _TEXT_RULES = frozenset(
 
 
 def _merge_problems(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Return a text's problems and the known ones that only a site check can find."""
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

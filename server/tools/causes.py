@@ -1,4 +1,4 @@
-"""Groups of problems that one change to a schema or setting can fix."""
+"""Groups of problems with one cause."""
 
 import re
 from collections import Counter, defaultdict
@@ -48,7 +48,6 @@ class ProblemGroup:
 
     @property
     def message(self) -> str:
-        """One message for all problems, with `…` where they differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message

@@ -1,4 +1,4 @@
-"""Output of `bifolio check` for terminals, GitHub and GitLab, and as JSON and SARIF."""
+"""Output formats of `bifolio check`."""
 
 import hashlib
 import json
@@ -155,10 +155,7 @@ _PATH: Style = {"bold": True}
 
 
 def report(survey: Survey, prefix: str, elapsed_s: float, *, list_all: bool = False) -> Iterator[list[Part]]:
-    """Yield a report for the terminal.
-
-    `prefix` is the path to the site. `list_all` lists problems with the same cause one by one.
-    """
+    """Yield a report for the terminal. `list_all` lists problems with the same cause one by one."""
     large = (
         []
         if list_all

@@ -1,7 +1,4 @@
-"""Rename of the state folder from `.quire/` to `.bifolio/`.
-
-Only this module and its test contain the former name.
-"""
+"""Rename of the state folder from `.quire/` to `.bifolio/`."""
 
 import os
 import socket

@@ -1,7 +1,4 @@
-"""JSON Schemas for values in files.
-
-They allow all values that an editor's YAML parser might read from unquoted text.
-"""
+"""JSON Schemas of values, allowing all that an editor's YAML parser might read."""
 
 import math
 from collections.abc import Mapping
@@ -68,10 +65,7 @@ _NOT_NULL = ["object", "array", "string", "number", "boolean"]
 
 
 def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft: bool) -> JsonSchema:
-    """Return the JSON Schema of a scalar attribute.
-
-    `optional` allows null, and `draft` omits rules for published documents.
-    """
+    """Return the JSON Schema of a scalar attribute. `draft` omits rules for published documents."""
     kind = attribute.type
     if kind in _TEXT_TYPES:
         found = _text(attribute, format_, optional=optional, draft=draft)
@@ -150,7 +144,7 @@ def _any_case(word: str) -> str:
 
 
 def possible_values(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return every value that a parser could read from unquoted text, with None for one that JSON can't
+    """Return every value that a parser could read from unquoted text, None for one that JSON can't
     represent.
     """
     if text.lower() in ("true", "false"):
@@ -197,7 +191,6 @@ def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
 
 
 def _json_limit(value: Any) -> int | float | None:
-    """Return a limit as a JSON number, or None if it is not a finite number."""
     try:
         number = Decimal(str(value)) if value is not None else None
     except InvalidOperation:
@@ -213,7 +206,7 @@ def _json_limit(value: Any) -> int | float | None:
 def relation_schema(
     attribute: Attribute, format_: Format, uids: tuple[str, ...], *, optional: bool
 ) -> JsonSchema:
-    """Return the JSON Schema of a relation or media attribute. `uids` are the types of possible targets."""
+    """Return the JSON Schema of a relation or media attribute. Targets have the types `uids`."""
     if attribute.derived:
         return {"enum": [None, ""]}
     target = _target(attribute, format_, uids)

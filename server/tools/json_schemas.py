@@ -1,4 +1,4 @@
-"""Generator of JSON Schemas for document files. They are never stricter than `bifolio check`."""
+"""Generator of JSON Schemas, never stricter than `bifolio check`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -36,9 +36,7 @@ Status = Literal["published", "draft"]
 
 
 def document_schemas(schema: Schema) -> dict[str, str]:
-    """Return the JSON Schemas by path, such as `yaml/article.json` and, for drafts,
-    `yaml/article.draft.json`.
-    """
+    """Return the JSON Schemas by path, such as `yaml/article.draft.json`."""
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
             _Writer(schema, format_, status == "draft").document(type_)
@@ -111,7 +109,6 @@ class _Writer:
         return found
 
     def members(self, type_: Type) -> JsonSchema:
-        """Return the part of a JSON Schema that describes a document's keys."""
         properties = dict(self._attributes(type_))
         if type_.draft_key and type_.draft_key.name not in properties:
             properties[type_.draft_key.name] = _draft_key_schema(type_.draft_key)

@@ -31,10 +31,7 @@ NOTHING_REFERENCED = "the site does not refer to any of the objects in the bucke
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Unreferenced objects that can be deleted, and how many others there are.
-
-    `recent` ones are too new to be deleted.
-    """
+    """Unreferenced objects, and how many others there are. `recent` ones are too new to be deleted."""
 
     objects: int
     referenced: int
@@ -47,7 +44,7 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects, ignoring keys that are not hashes.
+    """Find the unreferenced objects.
 
     Raises RemoteError, or SetupError if the history is incomplete or nothing is referenced.
     """
@@ -80,8 +77,7 @@ def delete_garbage(
 
 
 def referenced_hashes(root: Path) -> set[str]:
-    """Return the object hashes in all media descriptions, on disk and in any commit, after fetching all
-    remotes.
+    """Return the object hashes in all media descriptions and commits, after fetching all remotes.
 
     Raises SetupError, RemoteError or GitError.
     """
@@ -123,9 +119,6 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed_blobs(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the blob id and path of each file that a commit changed; for a merge, if it differs from all
-    parents.
-    """
     changes = (
         "--raw",
         "-c",

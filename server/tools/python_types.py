@@ -1,4 +1,4 @@
-"""Generator of a Python module with a typed client and TypedDicts."""
+"""Generator of a typed Python client."""
 
 import builtins
 import keyword
@@ -171,7 +171,7 @@ class _Writer:
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
     def _populated_type(self, attribute: Attribute, suffix: str) -> str:
-        """Return the Python type of a populated value, or "" if the target is unknown."""
+        """Return a populated value's type, or "" if the target is unknown."""
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
             return f"list[{' | '.join(entries) or 'Never'}]"
@@ -202,7 +202,6 @@ class _Writer:
             yield attribute.name, shown, _about(attribute)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's Python type in request bodies, or "" if the target is unknown."""
         match attribute.type:
             case "relation":
                 return "RelationInput" if targets_of(self.schema, attribute) else ""
@@ -298,7 +297,6 @@ def _client(schema: Schema, names: Mapping[str, str]) -> str:
 
 
 def _client_attributes(schema: Schema) -> Mapping[str, Type]:
-    """Map the client's attribute names to content types."""
     found: dict[str, Type] = {}
     for type_ in schema.content_types:
         resource = type_.plural if type_.kind == "collectionType" else type_.singular

@@ -1,4 +1,4 @@
-"""Shared parts of the subcommands: `--site`, errors, progress bars and styled output."""
+"""Shared parts of the subcommands."""
 
 import os
 import shutil
@@ -66,10 +66,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def as_setup_error(subject: str, consequence: str = "nothing was changed") -> Iterator[None]:
-    """Convert the error of a rejected write to a SetupError.
-
-    `consequence` says what happened to the site; it is omitted if the write might have been accepted.
-    """
+    """Convert the error of a rejected write to a SetupError. `consequence` says what happened to the site."""
     try:
         yield
     except (BusyError, BucketError):
@@ -96,10 +93,7 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site.
-
-    Renames a state folder with its former name. Raises GitError.
-    """
+    """Raise SetupError if a folder is not a site. Renames a former state folder. Raises GitError."""
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
         if message := rename_former_folder(root):
@@ -115,7 +109,7 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that updates a progress bar. Only terminals show it, after PROGRESS_DELAY_S."""
+    """Yield a function that updates a progress bar, shown after PROGRESS_DELAY_S on terminals."""
     began, bar = time.perf_counter(), None
 
     def progress(done: int, total: int) -> None:

@@ -137,7 +137,7 @@ class TypeDeclarations:
             yield f"  localizations: Many<{string_literal(key_of(type_))}>;\n"
 
     def _populated_type(self, attribute: Attribute) -> str:
-        """Return the type of a populated value, or "" if the target is unknown."""
+        """Return a populated value's type, or "" if the target is unknown."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -164,7 +164,6 @@ class TypeDeclarations:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's type in request bodies, or "" if the target is unknown."""
         match attribute.type:
             case "enumeration":
                 return literal_union(attribute.enum)
@@ -186,7 +185,6 @@ class TypeDeclarations:
 
 
 def is_never_null(type_: Type, attribute: Attribute) -> bool:
-    """Return whether an attribute is never null in a published document."""
     return attribute.required or attribute.name in _ALWAYS.get(type_.uid, ())
 
 

@@ -1,4 +1,4 @@
-"""VS Code settings that associate JSON Schemas with document files."""
+"""VS Code settings that associate JSON Schemas with files."""
 
 import json
 import re
@@ -61,7 +61,6 @@ def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str
 
 
 def _path_patterns(type_: Type, extensions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield patterns for a content type's files, split into stem and extension."""
     for pattern in type_.files:
         path = PurePosixPath(pattern)
         if path.suffix in extensions:

@@ -1,4 +1,4 @@
-"""Generator of zod schemas that validate responses, and their TypeScript types."""
+"""Generator of zod schemas."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -15,7 +15,6 @@ def error_in_file(path: str, line: int | None, message: str) -> ConflictError:
 
 
 def conflict_error(problem: Problem, layout: Layout) -> ConflictError:
-    """Return the error for a write that depends on the problem's file."""
     return error_in_file(problem.path, problem.line, describe(problem, layout))
 
 
@@ -37,10 +36,7 @@ def invalid_attributes(entry: Entry) -> frozenset[str]:
 def contains_version(
     entry: Entry, layout: Layout, type_: Type, document_id: str | None, locales: Container[str]
 ) -> bool:
-    """Return True if a file with an error contains the document in one of the locales.
-
-    A `document_id` of None matches any.
-    """
+    """Return True if a file with an error contains the document (None for any) in one of the locales."""
     claim = layout.claim(entry.path)
     if claim is None or claim.type.uid != type_.uid or claim.locale not in locales:
         return False

@@ -1,4 +1,4 @@
-"""Context of a change: the site's state, and the files after the change."""
+"""Context of a change: the site's state and the changed files."""
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -42,9 +42,7 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class BaseVersions:
-    """The versions that a write's first attempt saw, to compare with the current ones if it is retried
-    because another machine wrote first.
-    """
+    """The versions that a write's first attempt saw, for comparison if it is retried."""
 
     def __init__(self) -> None:
         self._versions: list[Versions] = []
@@ -64,7 +62,7 @@ class BaseVersions:
         self.is_retry = True
 
     def record_or_replay(self, current: Versions) -> Versions:
-        """Record and return `current` in the first attempt; return the recorded versions in a retry."""
+        """Record and return `current`, or return the recorded versions in a retry."""
         if not self.is_retry:
             self._versions.append(current)
             return current
@@ -74,12 +72,11 @@ class BaseVersions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Input for one change, and the `changeset` that collects new file contents.
+    """Input for one change, and the `changeset` that collects its files.
 
     - `find_recent`: yields earlier versions of a document in a locale, newest first
     - `broken`: files with errors before the change, by path
     - `old_documents`: the earlier document of each written or deleted file
-    - `budget`: limits the CPU time, and stops if the client disconnects
     """
 
     snapshot: Snapshot
@@ -102,7 +99,6 @@ class Context:
         return self.store.layout
 
     def for_next_change(self) -> "Context":
-        """Return a context for a later change with the same changeset."""
         if not self.old_documents:
             return self
         removed = [document for document in self.old_documents.values() if document]
@@ -144,7 +140,6 @@ class Context:
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return a document's published version and draft, None if without a file of its own."""
         self.budget.spend(1)
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
@@ -164,10 +159,7 @@ class Context:
     def changed_keys(
         self, document: Document, new_values: Values, rewritten_names: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Return the keys to write to store `new_values`.
-
-        `rewritten_names` are included even if unchanged.
-        """
+        """Return the keys to write to store `new_values`, including `rewritten_names`."""
         old, attributes = values_of(document), document.type.attributes
         if same_values(old, new_values) and not rewritten_names:
             return {}
@@ -185,7 +177,7 @@ class Context:
     def require_served(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
         """Raise ConflictError if a file's error keeps a version of the document from being served.
 
-        A `document_id` of None matches any.
+        None stands for any document.
         """
         for path, entry in self.broken.items():
             is_unserved = entry.document is None and not self.changeset.changes(path)
@@ -216,10 +208,7 @@ class Context:
             return cached[1]
 
     def text_with_changes(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return a file's text with changed keys.
-
-        Raises ConflictError if it can't be parsed or keeps an error.
-        """
+        """Return a file's text with changed keys. Raises ConflictError if it keeps an error."""
         type_ = document.type
         keys = spread_other_keys(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
@@ -272,7 +261,7 @@ class Context:
             touched.setdefault(path, old)
 
     def replace_file(self, path: str, text: str, *replaceable: Document | None) -> None:
-        """Set the text of a new file, or of one that contains a `replaceable` version.
+        """Write a new file, or one with a `replaceable` version.
 
         Raises ConflictError for another document or a syntax error.
         """
@@ -289,7 +278,6 @@ class Context:
         self.remove_after_move(document)
 
     def remove_after_move(self, document: Document) -> None:
-        """Delete the file of a document whose text has moved to another file."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)

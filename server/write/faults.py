@@ -1,4 +1,4 @@
-"""Faults in a request body, and the error response that lists them."""
+"""Faults in a request body, and the error that lists them."""
 
 import json
 import math
@@ -82,7 +82,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BodyValue:
-    """A value in a request body and its attribute. `order` sorts by schema."""
+    """A value in a request body, and its attribute."""
 
     order: tuple[int, ...]
     attribute: Attribute | None

@@ -1,4 +1,4 @@
-"""Parses media attributes in request bodies: a file, a list, or `connect`, `disconnect` and `set`."""
+"""Parser of media attributes in request bodies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

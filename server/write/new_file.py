@@ -1,4 +1,4 @@
-"""Creation of the file for a new version of a document."""
+"""Creation of files for new documents."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Hashing of passwords in request bodies, before the write lock is acquired."""
+"""Hashing of passwords in request bodies, outside the write lock."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Hashes of document versions for `If-Match`, keyed so that private values can't be guessed."""
+"""Keyed hashes of document versions for `If-Match`."""
 
 import secrets
 from functools import lru_cache

@@ -22,10 +22,10 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 def discard(
     context: Context, type_: Type, document_id: str, locales: Iterable[str], *, hides_drafts: bool
 ) -> None:
-    """Discard drafts in the given locales.
+    """Discard drafts.
 
-    Raises ValidationError if nothing is published or, unless `hides_drafts`, there is no draft; raises
-    ConflictError if a file has an error.
+    Raises ConflictError if a file has an error, and ValidationError without a published version or, unless
+    `hides_drafts`, without a draft.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -68,7 +68,7 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document in the given locales.
+    """Unpublish a document.
 
     A published version without a draft becomes the draft. Raises ConflictError if several files contain it or
     a file has an error.

@@ -1,4 +1,4 @@
-"""Checks that keep a write from revealing values that its caller is not allowed to read."""
+"""Checks that keep a write from revealing hidden values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess:
-    """What a write's author may read: `private_values`, and `all_versions` that the write changes."""
+    """What a write's author may read: private values, and all versions that the write changes."""
 
     actor: Actor
     schema: Schema

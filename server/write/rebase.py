@@ -1,4 +1,4 @@
-"""Merge of a change with changes made after the client read the document."""
+"""Merge of a change with later changes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -47,7 +47,7 @@ def rebase(
     base_version: Document,
     new_versions: list[Document] | None = None,
 ) -> Change:
-    """Rebase `change` from `base_version` onto `new_versions` (by default, those to be replaced).
+    """Rebase `change` from `base_version` onto `new_versions`.
 
     Raises OverlapError for conflicts, and ValidationError for faults in `change`.
     """

@@ -35,8 +35,7 @@ class Connect:
 class Links:
     """A change to a relation.
 
-    `set` overrides the other operations. Targets of `kept_types`, which the caller can't `find`, stay.
-    `strict` forbids positions next to missing targets.
+    `set` overrides the others. The caller can't `find` `kept_types`, so these targets stay.
     """
 
     set: tuple[Target, ...] | None = None
@@ -48,7 +47,7 @@ class Links:
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """Return the targets after this change.
 
-        Raises ValidationError for a position next to a missing target if strict.
+        Raises ValidationError for a position next to a missing target if `strict`.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -79,7 +78,7 @@ class Links:
     ) -> tuple[Target, ...]:
         """Apply this change to a relation of a document to itself that another attribute stores.
 
-        `current` are that attribute's targets, of which only `target` can change.
+        `current` are that attribute's targets.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -203,7 +202,7 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def split_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation's value by the targets' locales: from `locale` or numeric `id`, else `default`."""
+    """Split a relation's value by the locales of its targets."""
     uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:
@@ -242,10 +241,7 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the targets in a morph relation's value.
-
-    A to-many value that is not a list is yielded as None.
-    """
+    """Yield the targets of a morph relation, or None for a to-many value that is not a list."""
     if value is True:
         return  # Yield nothing: such a value is rejected when the relation is validated.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))

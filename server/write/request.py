@@ -1,4 +1,4 @@
-"""Write requests as plain data, independent of HTTP and of the site's state."""
+"""Write requests as plain data, independent of HTTP."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -37,13 +37,11 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A request to change one version of a document.
+    """A request to change one version of a document, which `actor` may write.
 
-    - `actor`: the caller, already permitted to write
     - `users`: the users to which relations can refer
     - `locales`: where to delete, unpublish or discard
     - `merge`: whether to merge with later changes if `If-Match` does not match
-    - `drafts_only`: whether the actor may change only drafts
     - `show`: returns the conflicting attributes that the actor may see
     """
 
@@ -60,6 +58,6 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Writes that all succeed or all fail: functions of `server.write.prepare` with their requests."""
+    """Writes that all succeed or all fail."""
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

@@ -15,10 +15,10 @@ def write_shared_values(
     changed: Values,
     possible_guesses: Collection[str] = (),
 ) -> None:
-    """Write changed values that all locales share to the document's other files.
+    """Write changed values that all locales share.
 
-    For `possible_guesses`, even files with the new value are written, so authors can't confirm a guess of a
-    hidden value.
+    For `possible_guesses`, files with the new value are written too; otherwise, authors could confirm guesses
+    of hidden values.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

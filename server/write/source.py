@@ -42,10 +42,7 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class MaskedText:
-    """A file's text with masked passwords, and the originals in order.
-
-    `has_other_passwords` means that hashes outside of password attributes were masked too.
-    """
+    """A file's text with masked passwords, and the originals in order."""
 
     text: str
     passwords: tuple[str, ...] = ()
@@ -65,10 +62,10 @@ def mask_of(number: int) -> Plain:
 def mask_text(
     schema: Schema, type_: Type, path: str, text: str, known_passwords: Sequence[str] = ()
 ) -> MaskedText:
-    """Mask the passwords in a file's text.
+    """Return a file's text with masked passwords.
 
-    Each of `known_passwords` gets the mask with its number there. Raises ConflictError if unparsable text
-    might contain a password.
+    The mask of each of `known_passwords` contains its number. Raises ConflictError if unparsable text might
+    contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -111,9 +108,7 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes with passwords, each password replaced by `mask(password)`, or removed if that is
-    REMOVE (in components).
-    """
+    """Return the attributes with passwords, each replaced by `mask(password)`."""
     masked = {}
     for name, attribute in type_.attributes.items():
         value = tree.get(name)
@@ -176,10 +171,7 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """Request to replace a file's text, or only the keys that are not attributes.
-
-    `if_match` identifies the text that the client edited.
-    """
+    """Request to replace a file's text, or only the keys that are not attributes."""
 
     address: Address
     if_match: str

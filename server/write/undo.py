@@ -1,4 +1,4 @@
-"""Undo of a write: restores its files, unless they have changed again."""
+"""Undo of a write."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects, with its versions before and after the undo."""
+    """A document that an undo affects."""
 
     type: Type
     document_id: str
@@ -49,8 +49,7 @@ class UndoneDocument:
 class UndoRequest:
     """A request to undo a write.
 
-    `copy_of` returns the copy of a media file's old content, `permit` raises ForbiddenError, and `may_see`
-    checks a path.
+    `copy_of` returns the copy of a media file's old content, and `permit` raises ForbiddenError.
     """
 
     write: UndoableWrite
@@ -60,10 +59,10 @@ class UndoRequest:
 
 
 def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore the files that a write changed.
+    """Restore a write's files.
 
-    Return their paths, or () if nothing differs. Raises ForbiddenError, or ConflictError if later writes
-    conflict.
+    Return their paths, () if nothing differs. Raises ForbiddenError, or ConflictError for conflicts with
+    later writes.
     """
     paths = restore_unchecked(request, context)
     if paths:
@@ -99,9 +98,9 @@ def restore_unchecked(request: UndoRequest, context: Context) -> tuple[str, ...]
 
 
 def require_same_claims(request: UndoRequest, layout: Layout) -> None:
-    """Raise ConflictError if a restored file would belong to a different document version.
+    """Raise ConflictError if a restored file would belong to another document version.
 
-    `layout` has the path rules after the undo.
+    `layout` applies after the undo.
     """
     changed = [
         file.path
@@ -115,7 +114,6 @@ def require_same_claims(request: UndoRequest, layout: Layout) -> None:
 
 
 def describe_claim(layout: Layout, path: str) -> str:
-    """Return a text that identifies the document version at a path, for comparing layouts."""
     claim = layout.claim(path)
     return "" if claim is None else repr(claim.identity)
 

@@ -48,11 +48,7 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A parsed request body.
-
-    `by_locale` are changes to relations stored in other documents' files. Errors quote values from the
-    original `body`.
-    """
+    """A parsed request body. `by_locale` are changes to relations stored in other documents' files."""
 
     values: Mapping[str, Any]
     links: Mapping[str, Links] = field(default_factory=dict)
@@ -74,10 +70,7 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser of request bodies.
-
-    Relation targets hidden from the caller count as missing. The default locale comes first in `locales`.
-    """
+    """Parser of request bodies. Relation targets hidden from the caller count as missing."""
 
     snapshot: Snapshot
     locales: tuple[str, ...]
@@ -169,7 +162,6 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _known_names(self, type_: Type) -> list[str]:
-        """Return the attributes that the caller may know of."""
         return [
             name
             for name, a in type_.attributes.items()
@@ -472,9 +464,9 @@ def check(
     is_checked: Callable[[str], bool],
     draft: bool,
 ) -> list[Fault]:
-    """Return `faults` plus those of values that violate attribute options.
+    """Return `faults` plus those of values that violate their attributes' options.
 
-    `is_checked` selects attributes. In a draft, only upper limits are checked.
+    In a draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = errors_within(type_, row, Limits(draft, MAX_STRING_CHARS))

@@ -1,4 +1,4 @@
-"""Writer that turns a change to a document into new file contents."""
+"""Writer of a document's changed files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,8 +42,7 @@ def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type,
 class Writer:
     """Writer for one change to one document.
 
-    If `hides_drafts`, drafts that the author can't see are not published. `access` is None if the author may
-    read everything.
+    With `hides_drafts`, drafts are not published. `access` is None if the author may read everything.
     """
 
     context: Context
@@ -95,7 +94,7 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, hides_drafts=self.hides_drafts)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version, adding the locale if necessary, and return the document's id.
+        """Change a version, adding the locale if necessary.
 
         Raises NotFoundError if no locale has the document.
         """
@@ -189,10 +188,7 @@ class Writer:
         change: Change,
         is_checked: Callable[[str], bool],
     ) -> None:
-        """Raise ValidationError for values that violate the schema or uniqueness, and for the body's faults.
-
-        `is_checked` selects attributes by name.
-        """
+        """Raise ValidationError for invalid or repeated values, and for the body's faults."""
         faults = check(address.type, values, change.faults, is_checked, address.draft)
         if not address.draft:
             table = self.context.snapshot.tables[address.type.uid]

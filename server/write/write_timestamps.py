@@ -1,7 +1,4 @@
-"""Rules for createdAt, updatedAt and publishedAt.
-
-With `timestamps: git`, only timestamps already in the file are updated.
-"""
+"""Rules for timestamps. With `timestamps: git`, only those already in the file are updated."""
 
 from collections.abc import Mapping
 

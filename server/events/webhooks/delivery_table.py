@@ -134,7 +134,7 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
 
 
 def keep_exchange(connection: Connection, delivery: Delivery, response: str, seconds: float) -> None:
-    """Store the response and the beginning of the request body, replacing those of earlier attempts."""
+    """Store the response and the beginning of the request body."""
     statement = (
         "INSERT INTO exchanges (delivery, body, size, response, seconds)"
         " SELECT number, substr(body, 1, ?), length(body), ?, ? FROM deliveries"
@@ -170,7 +170,6 @@ def give_up_all(connection: Connection, name: str, reason: str) -> None:
 
 
 def oldest_excess(connection: Connection, name: str, limit: int) -> list[Delivery]:
-    """Return the oldest open deliveries, to be dropped so that `limit` remain."""
     count = webhook_status(connection, name).waiting - limit
     if count <= 0:
         return []

@@ -1,4 +1,4 @@
-"""Webhook delivery by one of a server's processes. Each attempt runs in its own thread."""
+"""Webhook delivery. Each attempt runs in its own thread."""
 
 import logging
 import os
@@ -72,10 +72,7 @@ class _Attempt:
 
 
 class Deliverer(Job):
-    """Background job that delivers events to a site's webhooks.
-
-    It continues after a crash where it stopped.
-    """
+    """Job that delivers events to a site's webhooks."""
 
     name = "deliver"
     failure = "webhooks could not be processed"
@@ -128,7 +125,7 @@ class Deliverer(Job):
             return False
 
     def close(self) -> None:
-        """Wait up to STOP_TIMEOUT_S for attempts in progress, and store their outcomes."""
+        """Wait up to STOP_TIMEOUT_S for attempts in progress."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while self._in_progress and time.monotonic() < deadline:
             self._collect(0.05)

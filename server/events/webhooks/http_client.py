@@ -1,4 +1,4 @@
-"""HTTP client for webhooks. It signs requests and checks the receiver's IP address."""
+"""HTTP client for webhooks."""
 
 import hmac
 import io
@@ -322,13 +322,10 @@ class _Channel:
     def makefile(self, mode: str) -> io.BufferedReader:
         return io.BufferedReader(_DeadlineReader(self._channel, self._deadline))
 
-    def close(self) -> None:
-        """Do nothing, because the caller closes the connection."""
+    def close(self) -> None: ...
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Input stream of a socket with a deadline."""
-
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
 

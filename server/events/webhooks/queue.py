@@ -30,7 +30,10 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 def update_webhooks(
     connection: Connection, webhooks: Iterable[Webhook], last_event: Callable[[], int]
 ) -> None:
-    """Store the enabled webhooks and delete all others. Changed settings enable a disabled webhook again."""
+    """Store the enabled webhooks and delete all others.
+
+    A new webhook receives events after `last_event()`. Changed settings enable a disabled webhook again.
+    """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
     for name in known.keys() - current.keys():
@@ -45,7 +48,6 @@ def update_webhooks(
 
 
 def remove(connection: Connection, name: str, last_event: int) -> None:
-    """Delete a webhook's state and its deliveries of events up to `last_event`."""
     selected = "FROM deliveries WHERE webhook = ? AND first <= ?"
     statement = f"DELETE FROM exchanges WHERE delivery IN (SELECT number {selected})"
     connection.execute(statement, (name, last_event))

@@ -1,4 +1,4 @@
-"""Checks before a merge: the actor's permissions, and the validity of the result."""
+"""Checks of permissions and results of a merge."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 
@@ -57,8 +57,8 @@ def _publishes(three: ThreeVersions, documents: Mapping[Key, ThreeVersions]) -> 
 
 
 def require_valid(before: PastState, after: PastState, migrated_paths: Container[str] = ()) -> None:
-    """Raise ValidationError if a merge makes a document invalid, and ConflictError if a file can't be parsed
-    or two files contain the same document.
+    """Raise ValidationError if a merge makes a document invalid, and ConflictError for unreadable or
+    duplicate documents.
 
     Documents in `migrated_paths` may keep old faults.
     """
@@ -84,7 +84,6 @@ def require_valid(before: PastState, after: PastState, migrated_paths: Container
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """Yield the faults that schema changes cause in documents other than the `changed` ones."""
     if before.configuration.parse_key == after.configuration.parse_key:
         return
     old_claims = before.state.snapshot.claims
@@ -101,7 +100,7 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield a document's faults.
 
-    Unique values are compared with all of `snapshot` except files at `excluded_paths`.
+    Unique values are compared with `snapshot`, except files at `excluded_paths`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

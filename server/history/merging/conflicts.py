@@ -26,10 +26,8 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A request's choices for conflicts.
-
-    A choice is a side ("ours" or "theirs") or, for a document, a mapping of attributes to sides or `{"value":
-    …}`.
+    """A request's choices for conflicts: a side ("ours" or "theirs") or, for a document, a mapping of
+    attributes to sides or `{"value": …}`.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -94,7 +92,7 @@ def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: R
 class ConflictCollector:
     """Collector of a merge's conflicts.
 
-    `documents` and `files` hold the unresolved ones, `known` and `known_files` all of them.
+    `known` and `known_files` contain all of them, `documents` and `files` the unresolved ones.
     """
 
     resolution: Resolution
@@ -114,9 +112,9 @@ class ConflictCollector:
     def choices(
         self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the chosen sides and the new values for a document's conflicts, by attribute.
+        """Return the chosen sides and new values for a document's conflicts.
 
-        Record unresolved conflicts and return None.
+        If one is unresolved, record them and return None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -132,7 +130,7 @@ class ConflictCollector:
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
 
     def require_known(self) -> None:
-        """Raise ValidationError if the request resolves something that has no conflict."""
+        """Raise ValidationError for a choice without a conflict."""
         known = {name for name, _ in self.known}
         for name, choice in self.resolution.documents.items():
             if name not in known:
@@ -191,7 +189,6 @@ def _conflict_json(
 
 
 def _value_reader(versions: ThreeVersions, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that maps an attribute to its value on each side, or to {} if hidden."""
     type_, sides = versions.type, versions.values
     is_readable = may_find(viewer.actor, type_.uid)
     if versions.some_document.status == DRAFT:

@@ -28,7 +28,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class ThreeVersions:
-    """One document on the three sides of a merge. A side without it is None."""
+    """One document on the three sides of a merge, None where it is missing."""
 
     base: SideVersion | None
     ours: SideVersion | None
@@ -77,11 +77,7 @@ class ThreeVersions:
 
 @dataclass(frozen=True, slots=True)
 class ConflictDecisions:
-    """Decisions about keys that are not attributes.
-
-    `side_of` returns the side chosen for a file, or "". `resolved_attributes` contains "" for a whole
-    document.
-    """
+    """Decisions about keys that are not attributes."""
 
     side_of: Callable[[str], str]
     resolved_attributes: Set[str]
@@ -94,7 +90,7 @@ def version_name(key: Key, type_: Type) -> str:
 
 
 def read_changed_documents(store: Store, files: Mapping[str, FileSides]) -> dict[Key, ThreeVersions]:
-    """Return the document versions in the changed files, without files that can't be parsed."""
+    """Return the document versions in the changed files. Unparsable files are skipped."""
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
     sides: list[dict[Key, SideVersion]] = [{}, {}, {}]
@@ -145,7 +141,7 @@ def _key(document: Document) -> Key:
 def resolved_values(
     versions: ThreeVersions, merged: MergeResult, choices: Mapping[str, str]
 ) -> Values | None:
-    """Return the merged values with the chosen side for each conflict, or None if the document is deleted."""
+    """Return the merged values, or None for a deleted document."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = versions.ours if choices[""] == "ours" else versions.theirs
         return values_of(side.document) if side else None
@@ -166,10 +162,8 @@ def resolved_values(
 def require_hashed_passwords(
     key: Key, versions: ThreeVersions, values: Values, theirs: Schema, new_values: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would copy a possibly unhashed password, because `theirs` does not
-    define the attribute as a password.
-
-    Attributes in `new_values` are not checked.
+    """Raise ConflictError if a merge could copy an unhashed password: `theirs` does not define the attribute
+    as a password. Attributes in `new_values` are exempt.
     """
     before = values_of(versions.ours.document) if versions.ours else {}
     for name, attribute in versions.type.attributes.items():
@@ -205,10 +199,7 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, versions: ThreeVersions, values: Values | None, decisions: ConflictDecisions
 ) -> dict[str, str | None]:
-    """Return the new text of each file by path, None for a deleted file.
-
-    Comments of both sides are kept if possible, otherwise only ours.
-    """
+    """Return the new text of each file by path, None for a deleted file."""
     base, ours, theirs = versions.base, versions.ours, versions.theirs
     if values is None:
         is_kept = not decisions.resolved_attributes and _is_kept(versions, decisions)
@@ -267,7 +258,6 @@ def _text(
 def _edit_merged_lines(
     context: Context, versions: ThreeVersions, values: Values, current: str, decisions: ConflictDecisions
 ) -> str | None:
-    """Merge both sides by line, then edit the result to contain `values`. Returns None if impossible."""
     base, ours, theirs = versions.base, versions.ours, versions.theirs
     assert base
     assert ours
@@ -312,7 +302,6 @@ def _add_other_keys(
     sides: tuple[SideVersion | None, SideVersion, SideVersion],
     decisions: ConflictDecisions,
 ) -> Changes:
-    """Add the changes of theirs to keys that are not attributes. `sides` are base, ours and theirs."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.resolved_attributes

@@ -1,4 +1,4 @@
-"""Migrations that exist on only one side of a merge: applying them to the other side."""
+"""Migrations that only one side of a merge has, and their application to the other."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -36,10 +36,8 @@ MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it
 class MigratedSides:
     """The sides of a merge after applying missing migrations.
 
-    - `our_changes`: the new text of each changed file on the target branch, None for a deleted file
-    - `document_counts`: how many documents each migration changed
-    - `skipped`: migrations that need their code, which a merge does not run
-    - `document_names`: the documents changed on the target branch, such as `article/hello`
+    `our_changes` has the new text of each changed file of ours, None for a deleted one. `document_counts` is
+    by migration; `skipped` migrations were not applied.
     """
 
     sides: MergeSides
@@ -50,9 +48,9 @@ class MigratedSides:
 
 
 def apply_missing_migrations(past: PastStates, sides: MergeSides) -> MigratedSides:
-    """Apply to each side the migrations that only the other side has, writing only git objects.
+    """Apply to each side the migrations that only the other side has.
 
-    Raises ConflictError if there are too many, one can't be applied, or one would lose changed values.
+    Raises ConflictError if there are too many, or if one can't be applied or would lose changed values.
     """
     root = past.site.root
     base, ours, theirs = (_migration_texts(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -99,9 +97,9 @@ def _migration_texts(root: Path, commit: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _AddedMigrations:
-    """Migrations that one side added since base: texts by path.
+    """Texts of the migrations that one side added since base, by path.
 
-    `new_paths` maps a path used by both sides to a new one for theirs.
+    `new_paths` renames those of theirs whose path ours uses too.
     """
 
     by_ours: Mapping[str, str]
@@ -140,7 +138,6 @@ def _read(path: str, text: str) -> Migration:
 def _enumeration_values(
     past: PastStates, sides: MergeSides, migrations: Iterable[Migration]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the allowed values of enumerations by `UID.attribute`, or {} if no migration needs them."""
     if all(each.arguments.get("type") != "enumeration" for each in migrations):
         return {}
     types = (t for commit in (sides.ours, sides.theirs) for t in past.schema(commit).types.values())
@@ -148,7 +145,7 @@ def _enumeration_values(
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader of a commit's files that loads those at `paths` in advance."""
+    """Reader of a commit's files that reads those at `paths` in advance."""
 
     def __init__(self, root: Path, blobs: Blobs, paths: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -168,10 +165,9 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 
 @dataclass(slots=True)
 class _Replay:
-    """Replay of migrations on one side, called `name` in messages.
+    """Replay of migrations on one side of a merge.
 
-    `document_paths` limits the documents (None for all). `missing_migrations` are texts to add and
-    `new_paths` the side's own renamed migrations. The other fields are results.
+    `document_paths` limits the documents (None for all). Fields from `documents` on are results.
     """
 
     past: PastStates
@@ -188,7 +184,7 @@ class _Replay:
     files: CommittedFiles | None = None
 
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
-        """Apply the migrations of both sides in order, except those that run code.
+        """Apply the migrations of both sides in order.
 
         Raises ConflictError if a missing one would lose values not in `base_losses`.
         """
@@ -229,10 +225,6 @@ class _Replay:
         enums: Mapping[str, tuple[str, ...]],
         base_losses: Set[_Loss],
     ) -> None:
-        """Apply one migration if possible.
-
-        Raises ConflictError if this side lacks it and it can't be applied.
-        """
         assert self.changeset is not None
         is_new = migration.path in self.missing_migrations
         try:
@@ -278,10 +270,9 @@ class _Replay:
         return draft, before
 
     def _skip_or_raise(self, migration: Migration, reason: str) -> None:
-        """Skip a migration that can't be applied if this side is the merge base or an earlier one was
-        skipped.
+        """Raise ConflictError for a migration that can't be applied.
 
-        Otherwise raise ConflictError.
+        Skip it on the merge base or after another skipped one.
         """
         if self.skipped or self.name == BASE:
             self.skipped.append(migration.label)
@@ -305,12 +296,11 @@ class _Replay:
         }
 
     def changes(self) -> dict[str, str | None]:
-        """Return each changed file's new text, None for a deleted file."""
         writes = self.changeset.writes() if self.changeset else ()
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Commit the changes and return the commit id, or the side's own commit if nothing changed."""
+        """Commit the changes, if any, and return the side's commit."""
         changes = self.changes()
         if not changes:
             return self.commit
@@ -322,7 +312,6 @@ class _Replay:
 
 
 def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:
-    """Return a value that a migration would lose, comparable between sides."""
     claim = Layout(before.schema, before.settings).claim(finding.path)
     text = draft.original_texts.get(finding.path) or draft.text_or_none(finding.path) or ""
     try:
@@ -335,7 +324,6 @@ def _loss(draft: Draft, before: Configuration, finding: Finding) -> _Loss:
 
 
 def migration_counts(migrated: MigratedSides) -> Iterator[tuple[str, int, bool]]:
-    """Yield each migration's name, how many documents it changed, and whether it was applied."""
     for name, count in sorted(migrated.document_counts.items()):
         yield name, count, True
     for name in migrated.skipped:

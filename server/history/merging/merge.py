@@ -1,4 +1,4 @@
-"""Merging of branches. A merge is committed and validated before any branch moves."""
+"""Merging of branches."""
 
 import threading
 import time
@@ -52,10 +52,10 @@ class CommitToServe:
 
 
 def serve_commit(site: Site, commit_to_serve: CommitToServe, authorship: Authorship) -> str:
-    """Write a commit's files and move the served branch to it.
+    """Write a commit's files and move the served branch.
 
     Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
-    busy, ConflictError if a file has changed, and the errors of `require_fit`.
+    busy, or ConflictError if a file has changed.
     """
     with _exclusive_commit(site, commit_to_serve.merge) as index:
         committer = Person.parse(site.state.settings.git.committer)
@@ -125,10 +125,7 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """A migration that one branch lacked, and how many documents it changed.
-
-    `applied` is False if it was skipped.
-    """
+    """A migration that one branch lacked, and how many documents it changed."""
 
     name: str
     documents: int
@@ -160,10 +157,7 @@ class _BranchMovedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedMerge:
-    """A validated merge.
-
-    No branch points to its commit yet. `documents` counts the `changed` and the deleted ones.
-    """
+    """A validated merge. `documents` counts the changed and deleted ones."""
 
     plan: Plan
     commit: str
@@ -184,8 +178,6 @@ class _ValidatedMerge:
 
 @dataclass(frozen=True, slots=True)
 class _FilesToWrite:
-    """The files to write for a merge, and its commit (`joined`)."""
-
     ready: _ValidatedMerge
     changeset: Changeset
     joined: PreparedMerge
@@ -199,10 +191,10 @@ class Merger:
         self._lock = threading.Lock()  # Concurrent merges would fail.
 
     def merge(self, request: MergeRequest, current_settings: Settings) -> BranchMergeResult:
-        """Merge a branch into another; after an error, nothing has changed.
+        """Merge a branch into another.
 
-        Raises MergeConflictError for conflicts, PreconditionError if the branch has changed, and
-        ValidationError if the result is invalid.
+        After an error, nothing has changed. Raises MergeConflictError, PreconditionError if the branch has
+        changed, or ValidationError if the result is invalid.
         """
         served = self.branches.served()
         into = request.target or served
@@ -227,7 +219,6 @@ class Merger:
     def _plan_and_validate(
         self, request: MergeRequest, sides: MergeSides, files: Changeset, current_settings: Settings
     ) -> _ValidatedMerge:
-        """Plan a merge, create its commit and validate the result. Raises the errors of `merge`."""
         planner = Planner(self.past, request.actor, current_settings, request.resolution)
         plan = planner.plan(sides, files)
         names = [
@@ -348,7 +339,7 @@ class Merger:
         authorship: Authorship,
         current_settings: Settings,
     ) -> _FilesToWrite:
-        """Add the merged files to the changeset and prepare the commit with git's hooks and filters.
+        """Add the merged files to the changeset and prepare the commit.
 
         Raises ConflictError if a hook rejects it or git is busy.
         """
@@ -390,7 +381,6 @@ class Merger:
             raise _BranchMovedError(error) from error
 
     def _require_fit(self, ready: _ValidatedMerge, context: Context) -> None:
-        """Raise an error if the served state has changed in a way that rules out the merge."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:

@@ -1,4 +1,4 @@
-"""Merging of the keys in a document's file that are not attributes."""
+"""Merging of keys that are not attributes."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -19,10 +19,8 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: SideVersion | None, ours: SideVersion, theirs: SideVersion
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs changed and the keys in conflict, with their values in theirs (REMOVE
+    """Return the keys that only theirs changed, and the keys in conflict, with their values in theirs (REMOVE
     if removed).
-
-    Bifolio's own fields are never in conflict.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
@@ -63,7 +61,6 @@ def _other_keys(version: SideVersion | None, tree: Mapping[str, Tree]) -> Iterat
 
 
 def _has_unknown_component_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Return True if a component in the value has keys that are not attributes."""
     if not attribute.holds_components:
         return False
     trees = tree if isinstance(tree, list) else [tree]

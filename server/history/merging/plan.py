@@ -1,4 +1,4 @@
-"""Plan of a merge: the new content of each changed file, as text or git object."""
+"""Plan of a merge: the new content of each changed file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,8 +69,7 @@ Outcome = str | GitFile | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files and documents that a merge changes on the target branch.
 
-    `skipped` tells why migrations were not applied. `their_schema` is set only if documents contain
-    passwords.
+    `skipped` tells why migrations were not applied.
     """
 
     sides: MergeSides
@@ -82,7 +81,6 @@ class Plan:
 
     @property
     def is_fast_forward(self) -> bool:
-        """True if no merge commit is needed."""
         return self.sides.is_fast_forward and (
             not self.migrated or self.migrated.sides.theirs == self.sides.theirs
         )
@@ -90,7 +88,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Planner of merges, which changes no branches or files.
+    """Planner of merges.
 
     With `whole_repository`, files outside the site are merged too, and the configuration may be invalid.
     """
@@ -139,7 +137,6 @@ class Planner:
         return error if self.actor.everything else ConflictError(_IMPOSSIBLE_MIGRATION)
 
     def _require_configuration(self, sides: MergeSides) -> None:
-        """Raise ForbiddenError if the branch changes the configuration and the actor lacks full access."""
         if self.actor.everything:
             return
         for path, file in changed_files_of(self.root, sides, whole_repository=self.whole_repository).items():
@@ -147,8 +144,8 @@ class Planner:
                 raise needs_full_access(self.actor)
 
     def require_result(self, plan: Plan, commit: str) -> None:
-        """Raise ForbiddenError if the actor lacks permission for a change in the merge commit, including
-        those of migrations.
+        """Raise ForbiddenError if the actor may not make a change in the merge commit, including those of
+        migrations.
         """
         if self.actor.everything or not plan.migrated:
             return
@@ -219,7 +216,6 @@ class Planner:
     def _merge_configuration(
         self, plan: Plan, files: Mapping[str, FileSides], before: PastState, unmerged: ConflictCollector
     ) -> tuple[Schema, Settings]:
-        """Merge the configuration files. Raises ForbiddenError and ConflictError."""
         names = {path: Blob("", 0) for path in files}
         changed = [path for path in configuration_files(names) if not files[path].is_merged]
         if not changed:
@@ -247,7 +243,7 @@ class Planner:
     def _require_no_exposure(
         self, schema: Schema, sides: MergeSides, documents: Mapping[Key, ThreeVersions]
     ) -> None:
-        """Raise ForbiddenError if the merge could reveal hidden values and the actor lacks full access."""
+        """Raise ForbiddenError if the merge could reveal hidden values to an actor without full access."""
         merged = [three for three in documents.values() if three.action]
         if self.actor.everything or not merged:
             return
@@ -271,7 +267,6 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: ConflictCollector, path: str, file: FileSides) -> None:
-        """Add a file that is not a document. Text is merged line by line."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -351,7 +346,6 @@ class Planner:
         merged: MergeResult,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
-        """Return a document's values after resolving its conflicts. Raises ValidationError."""
         sides, given = choices
         values = resolved_values(three, merged, sides)
         if values is None or not given:

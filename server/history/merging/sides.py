@@ -1,4 +1,4 @@
-"""The three sides of a merge (base, ours, theirs), and the files that differ between them."""
+"""The sides of a merge: base, ours and theirs."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,8 +22,9 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class MergeSides:
-    """The commits of a merge: `theirs` into `ours`, with the merge base `base`. For a fast-forward, `ours` is
-    the first parent of `theirs`.
+    """The commits of a merge of `theirs` into `ours`.
+
+    In a fast-forward, `ours` is the first parent of `theirs`.
     """
 
     base: str
@@ -38,7 +39,7 @@ class MergeSides:
 
 @dataclass(frozen=True, slots=True)
 class FileSides:
-    """A file changed since base. A side without it is None."""
+    """A file on the three sides of a merge, None where it is missing."""
 
     base: GitFile | None
     ours: GitFile | None
@@ -79,8 +80,8 @@ def changed_files_of(
 ) -> dict[str, FileSides]:
     """Return the files changed since base, by path relative to the site.
 
-    Raises ConflictError for forbidden paths and, unless `whole_repository`, for special files; raises
-    LimitError for too many files.
+    Raises ConflictError for forbidden paths. Unless `whole_repository`, also raises ConflictError for special
+    files and LimitError for too many.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -128,7 +129,7 @@ def is_plain(path: str, *versions: GitFile | None) -> bool:
 
 
 def _refuse_special(path: str, before: GitFile | None, after: GitFile | None) -> None:
-    """Raise ConflictError unless both are regular files that differ only in content."""
+    """Raise ConflictError for special files, changed modes, and paths outside the site."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(

@@ -1,4 +1,4 @@
-"""Merge of one document file without access to commits, for the git merge driver."""
+"""Merge of one document without its commits, for the merge driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Texts:
 class MergedFile:
     """The merged file, and the keys in conflict.
 
-    In conflicts, `text` has the values of ours, `theirs` and `base` have their own, and `common` has none.
+    At conflicts, `text` has the values of ours, `theirs` and `base` those of their sides, and `common` none.
     """
 
     text: str
@@ -54,8 +54,6 @@ class MergedFile:
 
 
 class _SingleFile:
-    """Implementation of `storage.changeset.Files` for a single file."""
-
     def __init__(self, path: str, data: bytes) -> None:
         self._path, self._data = path, data
 
@@ -104,10 +102,7 @@ def _version(store: Store, path: str, data: bytes) -> SideVersion | None:
 
 
 def store_without_attributes(store: Store, path: str) -> Store:
-    """Return a store whose only content type has no attributes, to merge the file key by key.
-
-    Markdown below the front matter is merged by line.
-    """
+    """Return a store with a content type without attributes, to merge the file key by key."""
     body = {BODY: Attribute(BODY, "richtext")} if path.endswith(MARKDOWN) else {}
     uid = "api::document.document"
     type_ = Type(
@@ -128,8 +123,6 @@ def store_without_attributes(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _ConflictValues:
-    """A conflicting attribute's value on each side, and without the conflicting parts (`common`)."""
-
     ours: Any
     theirs: Any
     base: Any
@@ -138,7 +131,7 @@ class _ConflictValues:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """The merge of one document. `unresolved_paths` has its path if keys that are not attributes conflict."""
+    """The merge of one document."""
 
     store: Store
     versions: ThreeVersions
@@ -150,7 +143,6 @@ class _Merge:
         return self.versions.some_document.path
 
     def result(self) -> MergedFile | None:
-        """Return the merged file, or None if its values can't be stored."""
         merged, ours = self.versions.merged(), self.versions.ours
         assert ours
         assert merged.values is not None
@@ -204,7 +196,6 @@ class _Merge:
     def _with_conflicts(
         self, text: str, document: Document, choices: Mapping[str, _ConflictValues]
     ) -> MergedFile | None:
-        """Return the file with its conflicts. `text` and `document` contain the values of ours."""
         three, context = self.versions, self._context(text.encode())
         assert three.ours
         assert three.theirs

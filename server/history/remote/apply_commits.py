@@ -1,4 +1,4 @@
-"""Takeover: applies a remote commit to the site in a single write, keeping local changes."""
+"""Takeover: application of a remote commit to the site."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,10 +49,10 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class AppliedCommit:
-    """The result of applying a remote commit.
+    """An applied remote commit.
 
-    `method` is e.g. FORWARD or MERGE. `backup_ref` refers to the previous commit if the new history lacks it,
-    and is otherwise "".
+    `method` is FORWARD or MERGE, for example. `backup_ref` refers to the previous commit if the new history
+    lacks it, otherwise "".
     """
 
     commit: str
@@ -67,8 +67,6 @@ class _SiteChangedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Files that a commit changes. `special` are symbolic links and the like."""
-
     regular: Tree
     special: Tree
 
@@ -107,8 +105,7 @@ class Takeover:
     ) -> AppliedCommit:
         """Apply a commit like `take_over`.
 
-        The caller must hold the takeover lock. `included_edits` are local edits that the commit already
-        contains.
+        The caller must hold the takeover lock. The commit already contains `included_edits`.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
@@ -171,7 +168,7 @@ class Takeover:
     def _write_and_move_branch(
         self, head: str, target: Target, folder: Path, authorship: Authorship, other_refs: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write a commit's files, move the branch to it and update `other_refs`.
+        """Write a commit's files and move the branch.
 
         Returns the number of changed files and the commit id, or "pending" if git could not move the branch
         yet.
@@ -204,7 +201,6 @@ class Takeover:
         return len(outcomes), serve_commit(self.site, arrival, authorship)
 
     def _changed_files(self, head: str, commit: str) -> _Files:
-        """Return the files that differ between `head` and `commit`, as in `commit`."""
         found = changed_files(self.root, head, commit)
         try:
             require_writable(self.root, commit, found)
@@ -230,10 +226,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the new files by path, with local edits merged in.
-
-        Raises RemoteMergeError if an edit can't be merged.
-        """
+        """Return the new files with local edits merged in. Raises RemoteMergeError if that fails."""
         incoming = {**files.regular, **files.special}
         _require_free_paths(repository, files.special, incoming)
         local_edits = find_edits(repository, incoming)
@@ -260,7 +253,6 @@ class Takeover:
         folder: Path,
         before: Mapping[str, Signature | None],
     ) -> None:
-        """Add files with the content that a git checkout would write."""
         staged = {path: file for path, file in outcomes.items() if isinstance(file, GitFile)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
@@ -300,7 +292,6 @@ def _authorship(target: Target) -> Authorship:
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:
-    """Return the files' signatures by path. Raises RemoteMergeError if one can't be read."""
     signatures: dict[str, Signature | None] = {}
     for path in paths:
         try:

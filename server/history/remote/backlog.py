@@ -20,7 +20,7 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 class Backlog:
     """Commits that have not been pushed yet.
 
-    `oldest_at` is in seconds since 1970; `error` is that of the last push, and `files` are those in conflict.
+    `oldest_at` is in seconds since 1970; `error` is that of the last push.
     """
 
     commit_count: int = 0

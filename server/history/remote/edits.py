@@ -1,4 +1,4 @@
-"""Uncommitted changes in the working tree, and a temporary commit that contains them."""
+"""Uncommitted changes in the working tree."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 class Edit:
     """An uncommitted change in git's index (`staged`) or on disk (`edited`).
 
-    `hidden` files are missing from `git status` because of `--assume-unchanged` or `--skip-worktree`.
+    `git status` omits `hidden` files.
     """
 
     staged: bool
@@ -57,7 +57,7 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
     """Commit all tracked files and those at `paths` on top of `head`, moving no branch.
 
-    Return the commit id. `folder` is for temporary files. Raises CommitError.
+    Raises CommitError.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")
@@ -80,7 +80,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def file_folder_swaps(paths: Iterable[str]) -> set[str]:
-    """Return the changed paths at which a file and a folder replaced each other."""
+    """Return the paths at which a file and a folder replaced each other."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

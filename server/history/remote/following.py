@@ -1,4 +1,4 @@
-"""Follower: the process that fetches from the git remote and applies new commits."""
+"""Follower, the process that fetches and applies new remote commits."""
 
 import logging
 from contextlib import ExitStack, suppress
@@ -38,7 +38,7 @@ STATUS_INTERVAL_S = 10.0  # An unchanged status is written again after this inte
 
 
 class Follower(Job):
-    """Job that applies new commits of the remote. Only one process is the follower."""
+    """Job that applies new commits of the remote, in one process only."""
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
@@ -78,7 +78,6 @@ class Follower(Job):
         self._is_leading = False
 
     def _try_lead(self) -> bool:
-        """Try to become the follower. Return True if this process is the follower now."""
         if not self._is_leading:
             with ExitStack() as resources:
                 if not resources.enter_context(FileLock(state_folder(self.root) / _LOCK_FILE).held()):
@@ -153,10 +152,6 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known_commit: str, remote_commit: str) -> None:
-        """Apply a remote commit, unless that failed before and nothing has changed since.
-
-        `known_commit` was applied last.
-        """
         head = head_commit(self.root)
         if remote_commit == head == known_commit and checked_out_branch(self.root) == branch:
             return
@@ -204,7 +199,6 @@ class Follower(Job):
             )
 
     def _record(self, status: RemoteStatus) -> None:
-        """Store the status for other processes, and log it if it has changed."""
         before = self._status
         if status.state != CURRENT:
             since = before.since if before.state != CURRENT and before.since else self._clock.time()

@@ -1,4 +1,4 @@
-"""Choice of the commit to check out when the remote has new commits."""
+"""Choice of the commit to check out for new remote commits."""
 
 import logging
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ MAX_NAMED_FILES = 20
 class Target:
     """The commit to check out, and how it follows from the current one, such as FORWARD or MERGE.
 
-    `included_edits` are local edits that it already contains.
+    It already contains `included_edits`.
     """
 
     commit: str
@@ -48,7 +48,7 @@ class Target:
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
     """Return the commit to check out.
 
-    `known_commit` is the last merged remote commit, or "". Raises RemoteMergeError for conflicts.
+    `known_commit` is the last merged remote commit, or "". Raises RemoteMergeError.
     """
     root = past.site.root
     rewritten = bool(known_commit) and not is_ancestor(root, known_commit, remote_commit)
@@ -69,7 +69,7 @@ def find_target(past: PastStates, head: str, remote_commit: str, known_commit: s
 
 
 def plan_integration(past: PastStates, sides: MergeSides, files: Changeset) -> Plan:
-    """Plan a merge of the whole repository. Raises RemoteMergeError for conflicts."""
+    """Plan a merge of the whole repository. Raises RemoteMergeError."""
     try:
         plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole_repository=True).plan(
             sides, files
@@ -84,7 +84,6 @@ def plan_integration(past: PastStates, sides: MergeSides, files: Changeset) -> P
 
 
 def base_with_edits(past: PastStates, head: str, target: Target) -> str:
-    """Return the base for merging local edits: `head` plus the edits that the target already contains."""
     if not target.included_edits:
         return head
     return make_commit(
@@ -98,7 +97,6 @@ def _merge(past: PastStates, sides: MergeSides) -> str:
 
 
 def _reapply(past: PastStates, sides: MergeSides) -> str:
-    """Commit all local changes on top of the remote's rewritten history."""
     outcomes, root = _merged_files(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
@@ -108,7 +106,6 @@ def _reapply(past: PastStates, sides: MergeSides) -> str:
 
 
 def _merged_files(past: PastStates, sides: MergeSides) -> Mapping[str, bytes | GitFile | None]:
-    """Return the new content of the files that a merge changes in `ours`."""
     try:
         known = past.at(sides.ours).known
     except ConflictError as error:

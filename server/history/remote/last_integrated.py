@@ -1,4 +1,4 @@
-"""Ref to the last commit that was merged from the remote branch."""
+"""Ref to the last merged commit of the remote branch."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Background job that pushes commits after the server has responded."""
+"""Job that pushes commits after the server has responded."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -87,7 +87,7 @@ class PushCommits(Job):
     def _push(self) -> str:
         """Push the served branch and return its last commit.
 
-        Raises RemoteError if that fails, and RemoteMergeError for conflicts.
+        Raises RemoteError, or RemoteMergeError for conflicts.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

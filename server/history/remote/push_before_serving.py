@@ -1,4 +1,4 @@
-"""Writes that the git remote must accept before they are served."""
+"""Writes that the git remote must accept first."""
 
 import logging
 import time
@@ -58,7 +58,7 @@ BATCH_WRITES = 16  # limit for the writes in one push
 class Arbiter:
     """Writer that serves each write only after the git remote has accepted it.
 
-    Writes that arrive during a push are pushed together. Safe for threads and processes.
+    Safe for threads and processes.
     """
 
     def __init__(
@@ -80,8 +80,7 @@ class Arbiter:
     ) -> tuple[State, Result, str]:
         """Write like `Site.write`, but serve the result only after the push.
 
-        Raises RemoteError, ConcurrentChangeError if the files have changed, BusyError on timeout, and the
-        errors of `prepare`.
+        Raises RemoteError, ConcurrentChangeError if files have changed, or BusyError on timeout.
         """
         attempt = WriteAttempt(self.site, authorship, prepare, request)
         attempt.begin()
@@ -91,7 +90,6 @@ class Arbiter:
     # --- group pushes ----------------------------------------------------------------------------------
 
     def _lead(self, oldest: "WriteAttempt[Any, Any]") -> None:
-        """Process waiting writes in groups until `oldest` has succeeded or failed."""
         while not oldest.is_over:
             group: list[WriteAttempt[Any, Any]] = []
             time.sleep(min(self._fairness.remaining_s, oldest.remaining_s))
@@ -158,8 +156,8 @@ class Arbiter:
     def _prepare(self, push_base: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
         """Prepare a chain of commits to push together.
 
-        The chain ends before a write that can't be prepared, which waits for the next push; it fails if it
-        would be the first.
+        It ends before a write that can't be prepared, which waits for the next push, or fails if it is the
+        first.
         """
         links: list[ChainedWrite] = []
         chain = WriteChain(self.root, self.site.current().snapshot)
@@ -215,7 +213,7 @@ class Arbiter:
     ) -> str:
         """Commit files like `Committer.commit_files`, if the remote accepts the commit.
 
-        Calls `contents` again if another machine pushes first.
+        May call `contents` again.
         """
 
         def make(push_base: PushBase) -> PreparedCommit:
@@ -239,7 +237,7 @@ class Arbiter:
     def _exclusive(self, timeout_s: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
         """Block other pushes and merges.
 
-        Yields True if other machines went first, so the caller must fetch.
+        Yields True if this process had to wait, so the caller must fetch.
         """
         try:
             with self.takeover.exclusive(timeout_s), self._queue.turn(timeout_s) as waited:
@@ -256,7 +254,6 @@ class Arbiter:
     def _push_new_commit(
         self, create_commit: Callable[[PushBase], PreparedCommit]
     ) -> tuple[PushBase, PreparedCommit]:
-        """Push the commit that `create_commit` makes, again if another machine pushes first."""
         push_base, until = self._pusher.merge_remote(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := prepare_or_refuse(partial(create_commit, push_base))).commit:
             try:
@@ -272,7 +269,7 @@ class Arbiter:
     def checkout_permission(self, base: str, commit: str) -> Iterator[bool]:
         """Push `commit`, a child of `base`, so that the block may check it out.
 
-        Yields False if other machines pushed first and their commits were merged instead. Raises RemoteError.
+        Yields False if other machines pushed first. Raises RemoteError.
         """
         with self._exclusive():
             push_base = self._pusher.merge_remote(commit=commit)
@@ -295,10 +292,9 @@ class Arbiter:
         attempt: "WriteAttempt[Any, Any]",
         earlier_contents: Mapping[str, bytes | None],
     ) -> None:
-        """Serve an accepted write.
+        """Serve an accepted write after the `earlier_contents` of its chain.
 
-        `earlier_contents` are the files of earlier writes in its chain. Raises NotServedError if local edits
-        conflict.
+        Raises NotServedError if local edits conflict.
         """
         commit, names, by = prepared.commit, {ref_name(push_base.branch): prepared.commit}, attempt.by
         joined = PreparedMerge(

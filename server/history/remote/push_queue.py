@@ -1,4 +1,4 @@
-"""Queue of threads that wait to push. The first one pushes the writes of all."""
+"""Queue of threads that wait to push. The first pushes for all."""
 
 import threading
 from collections import deque
@@ -60,7 +60,7 @@ class PushQueue(Generic[Waiting]):
     def wait_in_line(self, turn: Waiting, process_queue: Callable[[], None]) -> None:
         """Add a turn and wait until it is over.
 
-        The first thread in the queue calls `process_queue`, which must finish the turn.
+        The first thread calls `process_queue`, which must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)

@@ -1,4 +1,4 @@
-"""A write that the git remote must accept, prepared again if other machines push first."""
+"""A write that the git remote must accept first."""
 
 import logging
 import time
@@ -66,10 +66,6 @@ class WriteAttempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: WriteChain | None) -> PreparedCommit:
-        """Commit the write on top of `head`, after the earlier writes in `chain`.
-
-        Conflicts are detected against the served state, because the chain might never be served.
-        """
         first = self._first if self._begun or not chain else BaseVersions()
         if self._begun:
             first.start_retry()
@@ -135,7 +131,7 @@ def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
 def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
     """Call `take_over` until it succeeds.
 
-    Raises NotServedError if local edits conflict with the commit, and BusyError after `deadline`.
+    Raises NotServedError if local edits conflict, and BusyError after `deadline`.
     """
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Pushing of the served branch, after merging the remote's commits."""
+"""Pushing of the served branch."""
 
 import random
 import time
@@ -43,9 +43,9 @@ class Pusher:
     def merge_remote(
         self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
     ) -> PushBase:
-        """Merge the remote's commits into the served branch unless `commit` contains them.
+        """Merge the remote's commits into the served branch, unless `commit` contains them.
 
-        Raises RemoteError if the remote is unavailable, and RemoteMergeError for conflicts.
+        Raises RemoteError or RemoteMergeError.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -103,7 +103,6 @@ class Pusher:
         return tip
 
     def _has_arrived(self, base: PushBase, commit: str) -> bool:
-        """Return True if the remote has received a commit. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -139,7 +138,6 @@ class PushFairness:
         self._met = time.monotonic()
 
     def record_push(self, duration_s: float) -> None:
-        """Record a successful push. `duration_s` includes its preparation."""
         now = time.monotonic()
         if now - self._last > IDLE_RESET_S + duration_s:
             self._began = now - duration_s

@@ -1,4 +1,4 @@
-"""The served branch's status relative to the remote, in a file for all processes."""
+"""The served branch's status relative to the remote."""
 
 import json
 from contextlib import suppress
@@ -17,9 +17,7 @@ class RemoteStatus:
     """Status of the served branch relative to the remote. Times are in seconds since 1970.
 
     - `state`: CURRENT, BEHIND (remote commits can't be applied) or AWAY (fetching fails)
-    - `commit`: the remote's commit at the last fetch
     - `commits`: the number of remote commits that are not served yet
-    - `since`, `reason`: when this state began, and why it is not CURRENT
     - `files`: the files that block remote commits
     - `asked`: when the remote last responded
     """

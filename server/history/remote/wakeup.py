@@ -1,4 +1,4 @@
-"""Named pipe in .bifolio/ that wakes up the process following the remote."""
+"""Named pipe that wakes up the process following the remote."""
 
 import os
 import select

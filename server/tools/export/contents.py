@@ -1,4 +1,4 @@
-"""Exported responses for content types, the media library and named queries."""
+"""Responses in an export."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,10 +40,7 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses of an export, as the actor in `access` receives them.
-
-    The properties raise SetupError for an invalid request in site.yaml.
-    """
+    """All responses of an export. The properties raise SetupError for an invalid request in site.yaml."""
 
     state: State
     access: Access
@@ -55,7 +52,6 @@ class SiteExport:
 
     @cached_property
     def markdown(self) -> Sequence[MarkdownFiles]:
-        """The Markdown files, exported only if `llms.txt` refers to them."""
         enabled = self.state.settings.llms.enabled
         return [MarkdownFiles(self.state, listing) for listing in self.listings] if enabled else []
 
@@ -128,10 +124,6 @@ class SiteExport:
 
 
 def _query_response(state: State, actor: Actor, query_export: QueryExport) -> bytes:
-    """Return the response to a named query.
-
-    Raises ApiError, or SetupError if its path or document does not exist.
-    """
     path, _, query = query_export.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)

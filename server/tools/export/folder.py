@@ -1,7 +1,4 @@
-"""The export folder.
-
-An export overwrites or removes only files in its manifest, and follows no symbolic links.
-"""
+"""The export folder. An export changes only files in its manifest, and follows no symbolic links."""
 
 import hashlib
 import json
@@ -56,7 +53,6 @@ class Manifest:
     commit: str = ""
 
     def to_json(self) -> str:
-        """Return the manifest as JSON, one line per file."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -173,7 +169,6 @@ class Folder:
             self._save(replace(self.manifest, files=self._owned))
 
     def write_response(self, response: Response) -> None:
-        """Write a response unless its file is up to date."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
         if (
@@ -186,7 +181,6 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an open file unless the copy is up to date."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.counts.unchanged += 1
@@ -204,7 +198,6 @@ class Folder:
             return _digest(file)
 
     def remove_obsolete(self, paths: Iterable[str]) -> None:
-        """Remove exported files not in `paths`, and empty folders."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -232,7 +225,6 @@ class Folder:
             self._others.add(path)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a file or link is in place of a folder."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -249,7 +241,6 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _has_foreign_file(self, path: str) -> bool:
-        """Return whether the path contains a file that no export created."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -376,7 +367,6 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _previous_manifest(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the previous export's manifest, or an empty one. Raises SetupError."""
     try:
         found = read_manifest(root)
     except SetupError:

@@ -1,4 +1,4 @@
-"""Images in custom formats, which a static host can't create itself."""
+"""Images in custom formats, which a static host can't create."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
@@ -40,10 +40,7 @@ class CustomFormatImage:
 
 
 def with_image_paths(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
-    """Give each image in a custom format the URL of an exported file.
-
-    Also map these files' paths, relative to the uploads folder, to the images.
-    """
+    """Give each image in a custom format an exported file's URL, and map these files' paths to the images."""
     formats = custom_formats(state.settings.media)
     if formats is None:
         return state, {}
@@ -81,7 +78,6 @@ class CustomFormatRenderer:
         self._caller = ClientRequest((), lambda: None)
 
     def render(self, images: Iterable[CustomFormatImage], progress: Progress) -> set[CustomFormatImage]:
-        """Render images in parallel and return those that succeeded."""
         requested, rendered = list(images), set[CustomFormatImage]()
         with ThreadPoolExecutor(cores()) as executor:
             for done, (image, is_rendered) in enumerate(

@@ -77,7 +77,6 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the response of a single type, or of each page and document."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.renderer_for(self.query.selection)
         one = {

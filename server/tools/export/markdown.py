@@ -1,4 +1,4 @@
-"""Markdown files of documents and list pages in an export (docs/markdown.md)."""
+"""Markdown files in an export (docs/markdown.md)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,9 +17,7 @@ from server.tools.export.response import Response
 
 @dataclass(frozen=True, slots=True)
 class MarkdownFiles:
-    """The Markdown files of a list's documents, with all attributes, even those that `export.types` omits
-    from JSON.
-    """
+    """The Markdown files of a list's documents, with all attributes."""
 
     state: State
     listing: ListRequest
@@ -43,7 +41,7 @@ class MarkdownFiles:
         return type_.singular if type_.kind == "singleType" else type_.plural
 
     def _requests(self) -> Iterator[tuple[str, Mapping[str, Any], str | None]]:
-        """Yield (path, parameters, document id) for each file. The id is None for lists."""
+        """Yield (path, parameters, document id) of each file. The id is None for lists."""
         listing, top = self.listing, f"{self.listing.folder}/{self._name}"
         params = {name: listing.params[name] for name in ("locale", "status") if name in listing.params}
         if listing.type.kind == "singleType":

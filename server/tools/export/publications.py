@@ -43,9 +43,7 @@ def publication_files(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Redirect files for static hosts, and how many redirects a format can't represent or aliases are
-    invalid.
-    """
+    """Redirect files for static hosts, and how many redirects and aliases they omit."""
 
     files: tuple[Response, ...] = ()
     unsupported_count: int = 0

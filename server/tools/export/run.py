@@ -1,4 +1,4 @@
-"""Export of a site: its responses and their media files."""
+"""Export of a site."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -38,8 +38,7 @@ READER = "a read-only token"
 class ExportOptions:
     """An export's options.
 
-    `everything` exports what a read-only token can read instead of what `role` can. `commit` is "" for the
-    current state; `images` includes custom formats.
+    `everything` exports what a read-only token can read. `commit` is "" for the current state.
     """
 
     role: str = "public"
@@ -53,9 +52,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The result of an export: counts of files, and of images, types, redirects and aliases that could not be
-    exported.
-    """
+    """The result of an export, with counts of what could not be exported."""
 
     documents: Mapping[str, int]
     file_count: int

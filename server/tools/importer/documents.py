@@ -1,4 +1,4 @@
-"""Conversion of imported versions to the form in files. A draft equal to its published version is omitted."""
+"""Conversion of imported versions to the form in files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,8 +86,6 @@ def _equals_published(
     published_keys: set[SourceKey],
     settings: Settings,
 ) -> bool:
-    """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
-
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
 

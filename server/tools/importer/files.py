@@ -1,4 +1,4 @@
-"""Writer of imported documents, using the same code as the API."""
+"""Writer of imported documents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 def merge_documents(
     merge: Merge, source: Source, site_model: SiteModel, report_progress: ReportProgress
 ) -> None:
-    """Write all document versions, and remove files of versions that the source lacks."""
+    """Write all document versions, and remove those that the source lacks."""
     store = Store(merge.root, site_model.schema, site_model.settings, CommitTimes().timestamps)
     existing = _existing_versions(store)
     context = Context(empty(site_model.schema), site_model.settings, store, merge.changeset, now())
@@ -128,7 +128,6 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, document: Document, old: str) -> str:
-        """Return a file's new text. Attributes that the source lacks keep their values."""
         values = values_of(document)
         provided = {name: value for name, value in version.values.items() if name in version.provided}
         changes = self.context.changed_keys(document, {**values, **provided})
@@ -136,7 +135,6 @@ class _DocumentMerge:
         return self.context.text_with_changes(document, changes) if changes else old
 
     def _has_values(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether a file with this text would have the version's values."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store would reject such a file.
         try:

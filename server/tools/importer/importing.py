@@ -1,4 +1,4 @@
-"""Import of a source in one atomic write, which can be repeated after a crash."""
+"""Import in one atomic write, which can be repeated after a crash."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Conversion of a source's locales, roles and permissions to site.yaml."""
+"""Conversion of imported locales and roles to site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -45,10 +45,6 @@ def settings_text(root: Path, source: Source) -> str | None:
 def _merged_locale_settings(
     root: Path, settings: Settings, source: Source, current_value: Any
 ) -> Mapping[str, Any]:
-    """Return `locales` with the source's added, or {} without a change.
-
-    Raises SetupError if the default locales differ.
-    """
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (current_value or _has_content(root)):
         raise SetupError(
@@ -105,7 +101,6 @@ def read_roles(
 
 
 def _convert_action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to a subject and action, or None if unsupported."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")

@@ -1,4 +1,4 @@
-"""Merge of imported content. Files edited, moved or deleted in the site stay, unless overwriting."""
+"""Merge of imported content. Files changed in the site stay, unless overwriting."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,9 +47,9 @@ class Merge:
         create: Callable[[], str],
         convert: Callable[[str], str],
     ) -> None:
-        """Merge a text file with the source digest `source_version`, counted under `subject`.
+        """Merge a text file, counted under `subject`.
 
-        `create` returns a new file's text, and `convert` that of an existing file.
+        `create` returns a new file's text, and `convert` that of an existing one.
         """
         known = self.record.files.get(path)
         if known and known.source == source_version and not self.overwrite:
@@ -85,7 +85,7 @@ class Merge:
     def record_if_current(
         self, subject: str, path: str, source_version: str, content_digest: str | None
     ) -> bool:
-        """Return whether a media file is up to date, and then record and count it.
+        """Return whether a media file is up to date, and if so, record it.
 
         `content_digest` is None if unknown.
         """
@@ -98,7 +98,6 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, content_digest: str | None) -> None:
-        """Count a media file for a dry run."""
         outcome, why = self._file_outcome(path, content_digest or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -108,7 +107,6 @@ class Merge:
     def merge_file(
         self, subject: str, path: str, source_version: str, content_digest: str, source: Path
     ) -> None:
-        """Merge a downloaded media file."""
         outcome, why = self._file_outcome(path, content_digest)
         if outcome == "kept":
             self._keep(subject, path, why)

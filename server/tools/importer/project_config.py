@@ -1,4 +1,4 @@
-"""Reader of literal values in a Strapi project's `config/api`, a program that is never executed."""
+"""Reader of literals in a Strapi project's `config/api`, which is never executed."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Record of earlier imports, which tells files edited in the site from those changed in the source."""
+"""Record of earlier imports, to recognize edited files."""
 
 import hashlib
 import json

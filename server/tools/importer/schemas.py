@@ -1,4 +1,4 @@
-"""Conversion of imported schemas. What is unsupported is omitted, with everything that depends on it."""
+"""Conversion of imported schemas, without what is unsupported or depends on it."""
 
 import re
 import shutil
@@ -142,7 +142,7 @@ def _attribute(attribute: SchemaJson, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: SchemaJson) -> str | None:
-    """Return a schema file's path, or None if the name is not a valid file name."""
+    """Return a schema file's path, or None if its name is invalid."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -229,7 +229,6 @@ def _unsupported_reason(attribute: SchemaJson, schemas: Mapping[str, SchemaJson]
 
 
 def _remove_schema(schemas: dict[str, Json], uid: str, reason: str, notes: ImportNotes) -> None:
-    """Remove a schema and all attributes that refer to it. `reason` is for the report."""
     notes.add(uid, reason)
     del schemas[uid]
     for other_uid, schema in schemas.items():

@@ -1,4 +1,4 @@
-"""Content to import, from an export archive or a running installation."""
+"""Content to import."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,11 +23,7 @@ ResolveRelation = Callable[[str, str, SchemaJson, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A document version.
-
-    `locale` is "" if the type has none. In `tree`, relations are documentIds and media are paths below
-    uploads/.
-    """
+    """A document version. In `tree`, relations are documentIds and media are paths below uploads/."""
 
     uid: str
     document_id: str
@@ -41,7 +37,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file to import. `path` is relative to uploads/; `origin` is its location in the source."""
+    """A media file to import. `path` is relative to uploads/."""
 
     path: str
     document_id: str
@@ -98,7 +94,7 @@ class SourceReader(Protocol):
 def to_file_values(
     schemas: Mapping[str, SchemaJson], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form in files, without derived relations.
+    """Convert a row or component to the form in files.
 
     `resolve` returns the targets of relations and media.
     """

@@ -1,4 +1,4 @@
-"""Import of media files. They keep the names in their URLs."""
+"""Import of media files."""
 
 import re
 from collections.abc import Mapping
@@ -93,7 +93,7 @@ def description(upload: SourceUpload) -> dict[str, Tree]:
 def merge_uploads(
     merge: Merge, source: Source, reader: SourceReader, folder: Path | None, report_progress: ReportProgress
 ) -> None:
-    """Merge media files into the site. They are downloaded to `folder` or, if that is None, only counted."""
+    """Merge media files, downloading them to `folder`, or only counting them if it is None."""
     merge.outcome_counts(UPLOAD).document_count = len(source.uploads)
     needed = []
     for upload in source.uploads:

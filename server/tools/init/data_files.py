@@ -1,4 +1,4 @@
-"""Data files (YAML, JSON, TOML) that can be served as documents."""
+"""Data files that can be served as documents."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _PROGRAMS = re.compile(
 
 
 def data_documents(files: Iterable[str]) -> set[str]:
-    """Return the data files in data folders or, without these, in folders of mostly data files."""
+    """Return the files in data folders or, without these, in folders of mostly data files."""
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
     for base in DATA_BASES:

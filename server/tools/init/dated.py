@@ -1,4 +1,4 @@
-"""Pages with dates in their names, such as `2024-01-31-hello.md` in Jekyll."""
+"""Pages with dated names, such as `2024-01-31-hello.md`."""
 
 from collections import Counter
 from dataclasses import replace
@@ -17,10 +17,7 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates_in_names(group: PageGroup) -> PageGroup | None:
-    """Add dates and slugs in file names to the pages' values.
-
-    Return None for a single page or too few dated names.
-    """
+    """Add dates and slugs in file names to the pages' values. Return None if too few names have dates."""
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
@@ -36,9 +33,6 @@ def dated_share(group: PageGroup) -> float:
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the option `fileName` for dated files, with folders such as `{date.year}/` if most files have
-    them.
-    """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
     counts = Counter(_date_folder_pattern(member) for member in group.members)
@@ -47,7 +41,6 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _date_folder_pattern(member: PageMember) -> str:
-    """Return a pattern for folders named after parts of the file's date, or ""."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -61,10 +54,7 @@ def _read(member: PageMember) -> dict[str, Tree]:
 def with_optional_dates(
     attributes: list[ProposedAttribute], group: PageGroup
 ) -> list[ProposedAttribute] | None:
-    """Make `date` and `slug` optional, because file names provide them.
-
-    Return None if their types are unsuitable.
-    """
+    """Make `date` and `slug` optional, or return None if their types are unsuitable."""
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
         return None

@@ -1,4 +1,4 @@
-"""Folders with pages: a site generator's base folder (such as `content`) and those in it."""
+"""Folders with pages. A base folder, such as `content`, is one that the site generator expects."""
 
 import re
 from collections import defaultdict
@@ -85,9 +85,7 @@ class TreeFolders:
 
     @cached_property
     def _list_folders(self) -> frozenset[tuple[str, str]]:
-        """Pairs of a folder that contains locale folders and the name of a list folder (such as `blog`) in
-        these.
-        """
+        """Pairs of a folder with locale folders and the name of a list folder (such as `blog`) in these."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -98,7 +96,6 @@ class TreeFolders:
 
     @cached_property
     def _taxonomy_folders(self) -> frozenset[str]:
-        """Hugo folders with only section pages for a taxonomy's terms, such as `authors`."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:

@@ -201,7 +201,6 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list_folder(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the list folder, such as `docs`, in all locales, or ""."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
@@ -215,7 +214,6 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain_group(folder: str, path_prefix: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group of files whose names can contain locales, as in `a.fr.md`."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_page_name(pages)
     bundles = {
         os.path.dirname(stem)
@@ -244,7 +242,6 @@ def _plain_group(folder: str, path_prefix: str, pages: list[MarkdownPage]) -> Pa
 
 
 def _are_in_initial_folders(names: list[str]) -> bool:
-    """Return whether nearly all files are in folders named after their initials."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -265,7 +262,6 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 
 
 def _base_folder_groups(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return a group per page of a base folder, or one for all."""
     plain = _plain_group("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -295,10 +291,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(locales: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if any page has it or no locale, otherwise the most common locale.
-
-    Return UNKNOWN_LOCALE if a page without locale also has an English version.
-    """
+    """Return English if any page has it or no locale, otherwise the most common locale, or UNKNOWN_LOCALE."""
     counts: Counter[str | None] = Counter()
     for each in groups:
         pairs = {(member.name, member.locale) for member in each.members}

@@ -1,4 +1,4 @@
-"""Inference of attributes from files.
+"""Inference of attributes.
 
 Numbers and booleans that parsing would change, such as 1.10 or NO, count as text.
 """
@@ -47,7 +47,7 @@ DocumentIds = Mapping[str, frozenset[str]]
 def propose_attributes(
     group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return a type's attributes, and the one for all other keys (None if not needed).
+    """Return a type's attributes, and the one for all other keys or None.
 
     `document_ids` are by content type.
     """
@@ -86,7 +86,6 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 def _catch_all_attribute(
     group: PageGroup, others: Collection[str], used_names: Collection[str]
 ) -> ProposedAttribute:
-    """Return the attribute that collects all other keys."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in used_names)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -121,7 +120,6 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _propose_relation(key: KeyValues, document_ids: DocumentIds, uid: str) -> TypeProposal | None:
-    """Return a relation to the documents whose ids a key contains, or None."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
@@ -165,10 +163,7 @@ def _alike(name: str, target: str) -> bool:
 def _mark_localized(
     group: PageGroup, attribute: ProposedAttribute, keys: Collection[str]
 ) -> ProposedAttribute:
-    """Mark an attribute as localized if its values differ between locales.
-
-    The Markdown body always is; relations and UIDs never are.
-    """
+    """Mark an attribute as localized if its values differ between locales."""
     values: dict[str, list[Any]] = {}
     for member in group.members:
         values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])

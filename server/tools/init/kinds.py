@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The non-null values of one key, and the files that contain them."""
+    """The non-null values of one key, with their files."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -123,7 +123,6 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _propose_text_type(key: KeyValues) -> TypeProposal:
-    """Propose an enumeration for few, repeated values, else a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):

@@ -1,4 +1,4 @@
-"""Detection of sibling folders named after locales, with similar contents."""
+"""Detection of folders named after locales."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +13,7 @@ from server.documents.locale_names import is_language
 class LocaleParent:
     """A folder with a subfolder per locale.
 
-    `has_default_files` means that it also contains the same files in the default locale.
+    With `has_default_files`, it also contains the default locale's files.
     """
 
     folder: str

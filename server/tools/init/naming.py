@@ -1,4 +1,4 @@
-"""Names for proposed content types: English singulars and plurals of folder names."""
+"""Names of proposed content types."""
 
 import re
 from collections.abc import Iterable

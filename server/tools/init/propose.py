@@ -1,4 +1,4 @@
-"""Proposal of content types and a site.yaml for existing files."""
+"""Proposal of content types for existing files."""
 
 import json
 from collections import Counter
@@ -37,10 +37,7 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return a site.yaml that lets the public read `readable`.
-
-    The first locale is the default. With `has_history`, timestamps come from git.
-    """
+    """Return a site.yaml that lets the public read `readable`. The first locale is the default."""
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
         text += f"\nlocales:\n  default: {codes[0]}\n  available: [{', '.join(codes)}]\n"
@@ -104,7 +101,6 @@ class ProposedType:
 
 
 def find_draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the first known draft key with only boolean values, or None."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]

@@ -1,4 +1,4 @@
-"""Reader for the Markdown and data files in a folder."""
+"""Reader of Markdown and data files."""
 
 import os
 from collections import Counter
@@ -33,9 +33,7 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The pages in a folder, and other files: `unreadable` with messages, `others` outside of content
-    folders, `skipped` in folders without content, and `data` counts by unused data folder.
-    """
+    """The pages in a folder, and other files. `data` counts the files in each unused data folder."""
 
     pages: Mapping[str, MarkdownPage]
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +43,7 @@ class Scan:
 
 
 def scan_folder(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read the Markdown and data files below `root`. `progress` receives (done, total)."""
+    """Read the Markdown and data files below `root`."""
     root = root.resolve()  # Resolve links, because files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}

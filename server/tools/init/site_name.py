@@ -1,4 +1,4 @@
-"""Choice of a site's name from a generator's settings, the README or the folder."""
+"""Choice of a site's name."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -24,7 +24,6 @@ _MAX_HEADING_CHARS = 40  # Longer headings are probably sentences.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return a name for a site. `projects` have a site generator's settings."""
     below = sorted(set(projects) - {""})
     found = _in_settings(root)
     if found is None and len(below) == 1:
@@ -104,7 +103,6 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _name_from_readme(root: Path) -> str | None:
-    """Return README.md's first heading without badges, or None if it is not a name."""
     try:
         heading = _HEADING.search(read_regular_file(root / "README.md").decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Folders without content, such as build output, packages and test data."""
+"""Folders without content, such as build output."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -60,7 +60,6 @@ def files_in_skipped_folders(root: Path, files: Iterable[str]) -> Mapping[str, S
 def _find_skipped_folder(
     path: str, folders: TreeFolders, ignored_folders: frozenset[str], code_folders: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content that contains the file, or None."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)

@@ -1,4 +1,4 @@
-"""Installation of the merge driver, needed in each clone because the config is not in git."""
+"""Installation of the merge driver, needed in each clone."""
 
 import shlex
 import sys
@@ -25,7 +25,7 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class InstallResult:
-    """Which files an installation or removal changed, and the patterns in .gitattributes."""
+    """Which files an installation or removal changed."""
 
     attributes: bool
     config: bool
@@ -49,7 +49,6 @@ def uninstall(root: Path) -> InstallResult:
 
 
 def is_config_missing(root: Path) -> bool:
-    """Return whether .gitattributes names the driver, but the config does not define it."""
     if not _names_driver(root / ATTRIBUTES) or location(root) is None:
         return False
     return not (git(root, "config", f"merge.{NAME}.driver") or "").strip()
@@ -81,7 +80,6 @@ def _quoted(pattern: str) -> str:
 
 
 def _write_block(root: Path, block: list[str]) -> bool:
-    """Replace the driver's lines in .gitattributes and return whether it changed. Deletes an empty file."""
     require_no_link(root, ATTRIBUTES)
     before = read_file(root / ATTRIBUTES) or b""
     after = _with_block(before.decode(errors="surrogateescape"), block)

@@ -1,4 +1,4 @@
-"""Merge of one file for the merge driver: as a document, or else line by line."""
+"""Merge of one file for the merge driver."""
 
 import os
 import re
@@ -39,10 +39,7 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file into `files.ours`, and return whether there were no conflicts.
-
-    `top` is the working tree's top folder.
-    """
+    """Merge a file into `files.ours`, and return whether there were no conflicts."""
     try:
         merged = _merge_document(files, top)
     except Exception:
@@ -56,7 +53,7 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document and whether there were no conflicts, or None to merge by line."""
+    """Return the merged document and whether it has no conflicts, or None to merge by line."""
     if not is_utf_8(files.path) or any(map(is_ignored, files.path.split("/"))):
         return None
     sides = (files.base, files.ours, files.theirs)
@@ -93,7 +90,6 @@ def _has_front_matter(data: bytes) -> bool:
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
-    """Return new comments that the result lacks."""
     if path.endswith(".json"):
         return set()
     base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))
@@ -110,7 +106,7 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_folder(top: Path, path: str) -> str | None:
-    """Return the folder of a file's site relative to `top`, ending in "/" unless "", or None."""
+    """Return the folder of a file's site relative to `top`, ending in "/" unless ""."""
     folder = path
     while folder:
         folder = folder.rstrip("/").rpartition("/")[0]

@@ -1,7 +1,6 @@
-"""Entry point of the merge driver, which git runs for each file.
+"""Entry point of the merge driver.
 
-It imports nothing else from Bifolio, because that takes 0.2 s; a helper process does that once for several
-files.
+It imports nothing else from Bifolio (0.2 s); a helper process does that once for several files.
 """
 
 import _socket  # Importing `socket` takes 5 ms more.
@@ -46,7 +45,10 @@ def socket_path() -> str:
 
 
 def _merge_in_helper(path: str, arguments: list[str]) -> bytes:
-    """Merge a copy in the helper. Return the exit status, or NO_STATUS if the file is unchanged."""
+    """Merge a copy in the helper.
+
+    Return the exit status, or NO_STATUS without a response; the file is then unchanged.
+    """
     folder = f"{path}.{os.getpid()}.{time.time_ns()}"
     copy = os.path.join(folder, "ours")
     try:
@@ -70,7 +72,6 @@ def _merge_in_helper(path: str, arguments: list[str]) -> bytes:
 
 
 def _send(path: str, arguments: list[str]) -> bytes:
-    """Return the exit status from the helper. Raises OSError if it fails or does not run."""
     variables = (f"{name}={value}" for name, value in os.environ.items())
     request = "\0".join([os.getcwd(), *arguments, "", *variables])
     helper = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -105,7 +106,6 @@ def _remove(folder: str) -> None:
 
 
 def _record_merge(path: str) -> bool:
-    """Record a merge, and return whether another came in the last RECENT_S seconds."""
     mark = f"{path}.time"
     try:
         before = os.stat(mark).st_mtime

@@ -1,4 +1,4 @@
-"""References to documents and media files: finding and replacing them."""
+"""References to documents and media files."""
 
 import re
 from collections.abc import Iterator, Mapping

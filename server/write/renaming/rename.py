@@ -1,4 +1,4 @@
-"""Renaming of documents and media files, with the references to them (docs/rename.md)."""
+"""Renaming of documents and media files (docs/rename.md)."""
 
 import os
 from collections.abc import Container, Iterable, Mapping
@@ -30,9 +30,9 @@ from server.write.uploads.folders import existing_folder, folders_of
 
 @dataclass(frozen=True, slots=True)
 class RenameRequest:
-    """Request to rename a document or media file.
+    """Request to rename a document or file.
 
-    `old` is a path or an id such as `article/fog`; `new` may also be a folder with a trailing slash.
+    `old` is a path or an id such as `article/fog`; `new` may also be a folder ending in a slash.
     """
 
     old: str
@@ -41,8 +41,9 @@ class RenameRequest:
 
 @dataclass(frozen=True, slots=True)
 class RenameResult:
-    """Result of a rename: `files` maps old to new paths, `references` are other changed files, and `links`
-    are Markdown links to old paths. `ids` is None if the id is unchanged.
+    """Result of a rename.
+
+    `references` are other changed files, and `links` are Markdown links to old paths.
     """
 
     files: Mapping[str, str]

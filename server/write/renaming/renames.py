@@ -1,4 +1,4 @@
-"""Renames of documents and media files, found in the git history."""
+"""Renames found in the git history."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Attachment of uploaded files to a document (`ref`, `refId` and `field` in the upload form)."""
+"""Attachment of uploaded files (`ref`, `refId` and `field` in the form)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A media attribute to attach files to: the uid and id of its document or component, and its name."""
+    """A media attribute: the uid and id of its document or component, and its name."""
 
     ref: str
     ref_id: str
@@ -25,18 +25,13 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _AttachmentTarget:
-    """The document and attribute for attached files. `with_files` adds them to a value."""
-
     document: Document
     attribute: Attribute
     with_files: Callable[[Any], Any]
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: list[str]) -> None:
-    """Add files to a media attribute in both versions.
-
-    Raises ValidationError if it does not exist, and ForbiddenError without permission to update.
-    """
+    """Add files to a media attribute in both versions. Raises ValidationError or ForbiddenError."""
     holder = _holder(context, actor, attachment, media_keys)
     type_, attribute = holder.document.type, holder.attribute
     # new values by status

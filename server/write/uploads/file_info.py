@@ -1,4 +1,4 @@
-"""Parser for `fileInfo`, the file descriptions in an upload form."""
+"""Parser of `fileInfo` in an upload form."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

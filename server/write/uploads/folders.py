@@ -1,4 +1,4 @@
-"""Folders of media files. Their names must differ in more than case and Unicode normalization."""
+"""Folders of media files, which must differ in more than case and normalization."""
 
 from collections.abc import Iterable
 from posixpath import dirname

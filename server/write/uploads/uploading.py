@@ -61,9 +61,8 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Request to change a media file's description and, if `file` is set, content.
-
-    `previous` is the description that the client edited.
+    """Request to change a media file's description, whose values were `previous`, and its content if `file`
+    is set.
     """
 
     key: str
@@ -88,7 +87,7 @@ def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "f
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
     """Store files and return their paths.
 
-    Raises ConflictError for a used documentId, or for a folder that differs from another only in case.
+    Raises ConflictError for a used documentId or conflicting folder.
     """
     _refuse_used_ids(request, context)
     names_folder = any(file.info.get("folder") for file in request.files)

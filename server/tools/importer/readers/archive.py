@@ -1,7 +1,4 @@
-"""Reader for a Strapi export, an untrusted tar archive.
-
-It is read twice, because media files precede their descriptions.
-"""
+"""Reader of a Strapi export, an untrusted tar archive."""
 
 import gzip
 import hashlib

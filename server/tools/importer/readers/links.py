@@ -1,7 +1,4 @@
-"""Links in an export archive.
-
-Those of a draft and its published version, which are separate rows, are combined.
-"""
+"""Links in an export archive. Those of a draft and its published version are combined."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,7 +14,7 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class LinkTable:
-    """The ordered targets of links by row and attribute, and in `mirrored` the same links by target."""
+    """The ordered targets of links by row and attribute; `mirrored` is by target."""
 
     uids: Mapping[str, str]  # Bifolio's uids, by Strapi's uids
     ids: Mapping[RowKey, str]  # documentIds by row
@@ -48,7 +45,6 @@ class LinkTable:
         return self.uids.get(end["type"], end["type"])
 
     def targets_of(self, uid: str, row: int, name: str, attribute: SchemaJson) -> Any:
-        """Return an attribute's targets as in files, and note missing ones."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -64,7 +60,7 @@ class LinkTable:
         return to_stored_targets(attribute, list(unique.values()))
 
     def note_lost_orders(self, created_at: Mapping[RowKey, str]) -> None:
-        """Note each relation that loses its order, because Bifolio sorts derived sides by creation time."""
+        """Note each relation that loses its order: Bifolio sorts derived sides by creation time."""
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created_at]
             order = list(dict.fromkeys(self.ids[owner] for owner in owners))

@@ -1,4 +1,4 @@
-"""Reader of a running Strapi installation. Its API omits passwords and private attributes."""
+"""Reader of a running Strapi installation."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 def populate_queries(schemas: Mapping[str, SchemaJson], schema: SchemaJson, base: str) -> list[str]:
     """Return the `populate` parameters of a content type, split to keep URLs short.
 
-    Raises SetupError if an attribute is nested too deeply.
+    Raises SetupError for deep nesting.
     """
     queries, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -149,7 +149,6 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the schemas in the same form as in an archive."""
         found = []
         for entry in self._client.get_json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -247,7 +246,6 @@ class Remote:
 
 
 def _convert_attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Convert attributes to the form in schema.json files."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}

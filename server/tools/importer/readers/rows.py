@@ -1,4 +1,4 @@
-"""Conversion of the rows and links in an export archive to a `Source`."""
+"""Conversion of an export archive's rows."""
 
 from collections import defaultdict
 from collections.abc import Mapping
