@@ -1,4 +1,4 @@
-"""Public addresses: the URLs at which a front end displays documents (the `urls` setting)."""
+"""URLs at which a front end displays documents (the `urls` setting)."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
 def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if a value in the URL is missing."""
+    """Return the document's public URL, or None if it needs a value that is missing."""
     row = document.read_row()
 
     def value(name: str) -> Any:
@@ -34,9 +34,7 @@ def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
 
 
 def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
-    """Return a content type's URL pattern in a locale, or None if there is none or it uses a hidden
-    attribute.
-    """
+    """Return the type's URL pattern, or None if it has none or the pattern uses a hidden attribute."""
     url = settings.urls.get(type_.singular)
     pattern = url.pattern(locale) if url and type_.singular != MEDIA_URL else None
     if pattern is None or not all(_is_public(type_, name) for name in placeholders_in(pattern)):
@@ -54,9 +52,9 @@ def _is_public(type_: Type, name: str) -> bool:
 
 
 def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
-    """Replace each placeholder in a URL pattern with `value(name)`, percent-encoded.
+    """Replace placeholders with `value(name)`, percent-encoded.
 
-    Returns None if a value is missing, or if the URL would be too long or invalid.
+    Return None if a value is missing or the URL is too long or invalid.
     """
     first, rest = _split_pattern(pattern)
     parts = [first]
@@ -76,7 +74,6 @@ def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
 # The cache saves 4 of 12 µs for each address.
 @lru_cache(maxsize=256)
 def _split_pattern(pattern: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the text before the first placeholder, and each placeholder with the text after it."""
     texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
     literals = [quote(text, safe=_LITERAL) for text in texts[::2]]
     return literals[0], tuple(zip(texts[1::2], literals[1:], strict=True))
@@ -103,6 +100,5 @@ def origin_of(url: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """Return the path and query string of a URL, such as `/articles?id=7`."""
     _, _, path, query, _ = urlsplit(url)
     return (path or "/") + (f"?{query}" if query else "")

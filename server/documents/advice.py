@@ -1,4 +1,4 @@
-"""Hints on how to correct values that an attribute rejects."""
+"""Hints on correcting values."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -46,7 +46,6 @@ def timestamp_advice(text: str) -> str:
 
 
 def _possible_dates(text: str) -> list[str]:
-    """Return the dates that an invalid date may mean, as YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -84,9 +83,7 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on how to correct a value of the wrong type, or "" if there is none. Never quotes a
-    password.
-    """
+    """Return a hint on a value of the wrong type, or "". It never quotes a password."""
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -104,7 +101,7 @@ def component_advice(type_: Type) -> str:
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on how to correct a value that violates an option such as `maxLength`, or ""."""
+    """Return a hint on a value that violates an option, or ""."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -139,7 +136,7 @@ def _boolean(text: str) -> str:
 
 
 def _possible_numbers(text: str) -> list[str]:
-    """Return the numbers that a text such as `1,234 km` may mean, as strings."""
+    """Return the numbers that a text such as `1,234 km` may mean."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

@@ -19,11 +19,10 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """The rules for one type of node, such as a paragraph or a link.
+    """Rules for one type of node.
 
-    - `children`, `min_children`: the allowed types of child nodes, and how many are required.
-    - `members`: validators by member name. Each returns an error message, or "" if the value is valid.
-    - `flags`: optional boolean members.
+    `members` maps names to validators, which return "" for a valid value. `flags` are optional boolean
+    members.
     """
 
     children: tuple[str, ...] = ()
@@ -120,7 +119,7 @@ def _find_image_errors(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Convert strings in valid blocks to the numbers and booleans that the `blocks` format requires."""
+    """Convert strings in valid blocks to numbers and booleans, as the format requires."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 

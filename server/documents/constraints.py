@@ -1,6 +1,6 @@
-"""Validation of values against attribute options such as `maxLength`, `min` and `regex` (docs/modelling.md).
+"""Validation of values against attribute options.
 
-Every check takes time linear in the length of the text, because the text could be malicious.
+Checks take time linear in the length of the text, which could be malicious.
 """
 
 import re
@@ -20,10 +20,9 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The options to check.
+    """Choice of options to check.
 
-    If `is_draft` is set, only maximums are checked, so incomplete drafts can be saved.
-    `default_max_length` is the `maxLength` of `string` attributes without that option (None for no limit).
+    Only maximums are checked for drafts. `default_max_length` is for `string` attributes without `maxLength`.
     """
 
     is_draft: bool = False
@@ -35,7 +34,7 @@ REQUIRED_MESSAGE = "is required"
 
 
 def option_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return a message for each option that a value violates. Messages omit the attribute's name."""
+    """Return a message, without the attribute's name, for each option that the value violates."""
     if is_empty(value):
         return (
             [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.is_draft else []
@@ -46,10 +45,7 @@ def option_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS)
 
 
 def value_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return a message for each option that a non-empty value violates.
-
-    The value of a password attribute must be plain text, not a hash.
-    """
+    """Like `option_errors`, but for a non-empty value. A password must be plain text, not a hash."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.is_draft else [*broken, *_patterns(attribute, value)]
 

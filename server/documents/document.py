@@ -1,4 +1,4 @@
-"""Document versions, each with its file path and a row of values."""
+"""Document versions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -23,10 +23,7 @@ Run = tuple[PackedRows | None, int, int]
 
 
 class Document:
-    """An immutable published or draft version of a document in one locale.
-
-    `key` is the default sort key, and `slot` is the version's number in the index (-1 until it is indexed).
-    """
+    """An immutable draft or published version in one locale. `slot` is -1 until it is indexed."""
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
 
@@ -52,7 +49,6 @@ class Document:
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it, to save memory if many documents are read."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -79,7 +75,7 @@ class Document:
 
     @property
     def id(self) -> int:
-        """The numeric id (spec.md 2.2). The string id is `document_id`."""
+        """The numeric id (spec.md 2.2), not `document_id`."""
         return int(self.row[ID])
 
     @property
@@ -105,11 +101,10 @@ class Document:
 
     @property
     def locale(self) -> str:
-        """The locale code. For types that are not localized, this is the site's default locale."""
+        """The locale code, or the site's default locale if the type is not localized."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """Return the value in a column. Raises KeyError if the column does not exist."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
@@ -139,11 +134,7 @@ def make_version(
     *,
     number: int | None = None,
 ) -> Document:
-    """Create a document version.
-
-    - `timestamps`: createdAt, updatedAt and publishedAt (None for a draft).
-    - `number`: the numeric id. By default, it is derived from the type, documentId and locale.
-    """
+    """Create a version. `timestamps` are createdAt, updatedAt and publishedAt (None for a draft)."""
     if number is None:
         number = derive_id(type_.uid, document_id, locale)
     row = (number, document_id, *values, *timestamps, locale)
@@ -151,12 +142,11 @@ def make_version(
 
 
 def default_sort_key(document: Document) -> Key:
-    """Return the sort key for requests without `sort`: createdAt, documentId, locale."""
     return document.key
 
 
 def column_of(documents: Iterable[Document], index: int) -> list[Any]:
-    """Return the documents' values in the column with this index, without unpacking whole rows."""
+    """Return one column without unpacking whole rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -176,10 +166,7 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents into runs of consecutive rows in the same `PackedRows`.
-
-    Each run consists of the packed rows (None for an unpacked document), its start and its end.
-    """
+    """Split documents into runs of consecutive rows: packed rows (or None), start and end (exclusive)."""
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)
@@ -191,7 +178,6 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def packed_rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """Return the packed rows that contain exactly these documents in this order, or None if none do."""
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None
 

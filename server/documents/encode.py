@@ -1,4 +1,4 @@
-"""Conversion of a document's values to and from the parsed contents of its file."""
+"""Conversion between a document's values and its parsed file."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -22,7 +22,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Convert an attribute's value to the form in which files store it."""
+    """Convert a value to its form in files."""
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -48,10 +48,7 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Convert a row to the keys and values of a file.
-
-    Empty values of attributes without a default are omitted.
-    """
+    """Convert a row to a file's keys, omitting empty values without a default."""
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         if (
@@ -64,9 +61,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys and values to write to a file to change its attributes from `old` to `new`.
+    """Return the keys to write to change attributes from `old` to `new`.
 
-    `tree` is the parsed file. Unchanged values inside components keep their form in the file.
+    `tree` is the parsed file. Unchanged values inside components keep their form.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -91,7 +88,7 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _match_components(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Yield the index in `before` of each component in `after`, or None for a new component."""
+    """Yield the index in `before` of each component in `after`, or None for a new one."""
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -120,11 +117,7 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that is invalid for its attribute.
-
-    `fix` says how to correct it, and `rule` is the name of the check. If `warning` is set, the document is
-    served nevertheless.
-    """
+    """A value that is invalid for its attribute. If `warning` is set, the document is still served."""
 
     path: KeyPath
     message: str
@@ -135,12 +128,10 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """Parameters and results of reading one document's values.
+    """Options and mismatches of reading one document.
 
-    - `seed`: the string from which component ids are derived.
-    - `mismatches`: collects the invalid values.
-    - `masks_hashes`: whether to mask password hashes in attributes that are not passwords.
-    - `keeps_targets`: whether to keep the readable targets in a list if another target is unreadable.
+    Component ids are derived from `seed`. `masks_hashes` also masks password hashes in other attributes.
+    `keeps_targets` keeps valid relation targets beside invalid ones.
     """
 
     types: Mapping[str, Type]
@@ -156,10 +147,6 @@ class Reading:
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Convert a mapping in a file to the values of a type's attributes, in schema order.
-
-    `path` is the path of the mapping in the file.
-    """
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
@@ -177,9 +164,9 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Convert a value from a parsed file to an attribute's value.
+    """Convert a parsed value. A missing key gives the default, and null the empty value.
 
-    Return the attribute's default for a missing key, and its empty value for null.
+    Mistakes are added to `reading`.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -275,7 +262,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 
 def read_document_id(tree: Mapping[str, Tree], default: str, reading: Reading) -> str:
-    """Return the `documentId` in a parsed file, or `default` if it is missing or invalid."""
+    """Return the file's `documentId`, or `default` if it is missing or invalid."""
     written = tree.get("documentId")
     if is_null(written):
         return default
@@ -291,7 +278,7 @@ def read_document_id(tree: Mapping[str, Tree], default: str, reading: Reading) -
 
 
 def read_file_timestamp(tree: Mapping[str, Tree], name: str, default: str, reading: Reading) -> str:
-    """Return the timestamp in a parsed file, or `default` if it is missing or invalid."""
+    """Return the file's timestamp, or `default` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
         return default

@@ -1,4 +1,4 @@
-"""Mapping between keys in files and attributes, for the options `otherKeys`, `fileName` and `draftWhen`."""
+"""Mapping between file keys and attributes: `otherKeys`, `fileName` and `draftWhen`."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -14,7 +14,6 @@ FIELD = re.compile(r"\{(.*?)\}")
 
 
 def collect_other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Convert a file's keys to attributes. The `otherKeys` attribute collects all unknown keys."""
     if type_.other_keys is None:
         return dict(tree)
     taken = reserved_keys(type_)
@@ -26,10 +25,9 @@ def collect_other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]
 def spread_other_keys(
     type_: Type, attributes: Mapping[str, Any], tree: Mapping[str, Tree] | None = None
 ) -> dict[str, Any]:
-    """Convert attributes to the keys to write to a file: the inverse of `collect_other_keys`.
+    """Return the keys to write: the inverse of `collect_other_keys`.
 
-    `tree` is the parsed file. Keys that were removed from the `otherKeys` attribute get the value REMOVE, and
-    its unchanged keys are omitted.
+    Keys removed since `tree`, the parsed file, get the value REMOVE. Unchanged ones are omitted.
     """
     name = type_.other_keys
     if name is None or name not in attributes:
@@ -44,13 +42,12 @@ def spread_other_keys(
 
 
 def reserved_keys(type_: Type) -> Collection[str]:
-    """Return the keys that never belong to the `otherKeys` attribute."""
     marks = {type_.draft_key.name} if type_.draft_key else set()
     return {*FILE_FIELDS, *marks, *(name for name in type_.attributes if name != type_.other_keys)}
 
 
 def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values in a file's name to the values in its content. Values in the content take precedence."""
+    """Add the values in a file's name. Values in the content take precedence."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -61,7 +58,7 @@ def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> M
 
 
 def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
-    """Return the file name for a new document, or None if it needs a value that is missing."""
+    """Return a new document's file name, or None if it needs a missing value."""
     fields = FIELD.findall(type_.file_name or "")
     names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
@@ -76,9 +73,9 @@ def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_file_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the attribute values in a file name, or {} if it does not match the pattern.
+    """Return the values in a file name, or {} if the pattern does not match.
 
-    `dates` contains the names of attributes with dates.
+    `dates` names attributes with dates.
     """
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:
@@ -102,11 +99,6 @@ def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
 
 
 def _pattern_sections(texts: list[str], dates: frozenset[str]) -> list[str]:
-    """Return the parts of a regular expression for file names.
-
-    The first part matches text of fixed length. Each of the others matches a value of any length, followed by
-    text of fixed length.
-    """
     sections = [re.escape(texts[0])]
     for name, literal in zip(texts[1::2], texts[2::2], strict=True):
         if name in dates:
@@ -128,7 +120,6 @@ def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
 
 
 def is_marked_as_draft(type_: Type, name: str, content: Mapping[str, Tree]) -> bool:
-    """Return True if a file's name or content contains the value that `options.draftWhen` requires."""
     return is_draft(type_, with_file_name_values(type_, name, content))
 
 
@@ -148,9 +139,7 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key such as `draft: true` that has no effect because `options.draftWhen` is not set, or
-    None.
-    """
+    """Return a key such as `draft: true` that is ignored because `draftWhen` is not set."""
     if type_.draft_key is not None:
         return None
     keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)

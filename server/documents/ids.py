@@ -1,4 +1,4 @@
-"""Document ids, which are generated or derived from names and paths."""
+"""Document ids, generated or derived from names and paths."""
 
 import secrets
 import threading
@@ -14,7 +14,7 @@ _last = (0, 0)
 
 
 def to_nfc(text: str) -> str:
-    """Normalize a name to Unicode NFC, because macOS may return file names in NFD."""
+    """Normalize to Unicode NFC. File names from macOS may be in NFD."""
     return str(text if text.isascii() else normalize("NFC", text))
 
 
@@ -23,7 +23,7 @@ def id_of_name(name: str) -> str:
 
 
 def id_of_reference(text: str) -> str:
-    """Return the document id in a reference, which can be an id or a path such as `/guides/start/`."""
+    """Return the id in a reference: an id or a path such as `/guides/start/`."""
     return to_nfc(id_of_name(text.strip().strip("/")))
 
 

@@ -1,4 +1,4 @@
-"""Codes and English names of locales in API responses."""
+"""English names of locales."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,18 +10,17 @@ from server.documents.values import derive_id
 
 
 def locale_name(code: str) -> str:
-    """Return the name of a locale, such as `French (fr)`, or its code if the language is unknown."""
+    """Return a name such as `French (fr)`, or the code if the language is unknown."""
     name = _names().get(code.replace("_", "-").lower())
     return f"{name} ({code})" if name else code
 
 
 def is_language(code: str) -> bool:
-    """Return True if CLDR contains the language of a locale code, regardless of the region."""
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 
 def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapping[str, Any]:
-    """Return a locale as JSON. `timestamps` contains its createdAt and updatedAt."""
+    """Return a locale as JSON. `timestamps` are its createdAt and updatedAt."""
     created, updated = timestamps
     return {
         "id": derive_id("locale", code),

@@ -1,4 +1,4 @@
-"""Check for attribute options that no value satisfies or that have no effect, such as an invalid default."""
+"""Check for attribute options that can't work."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -23,9 +23,9 @@ _Fault = tuple[str, str, str]
 
 
 def find_invalid_options(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each attribute option in the schema files that can't work as intended.
+    """Yield a warning for each option that can't work.
 
-    These are not errors, because earlier releases served sites with such schemas.
+    These are not errors, because earlier releases served such sites.
     """
     for type_ in types:
         found = list(_faults(type_)) if type_.path else []

@@ -1,7 +1,4 @@
-"""Serialized rows of documents, each of which is unpacked only when needed.
-
-Packing rows saves memory, and lets forked processes share them.
-"""
+"""Serialized rows of documents, which save memory and can be shared by forked processes."""
 
 import io
 import pickle
@@ -27,7 +24,7 @@ SEPARATOR = b"\0"  # No document contains this byte, because it is not allowed i
 
 
 class PackedTexts:
-    """The strings in a column as one UTF-8 text, in which SEPARATOR follows each string."""
+    """A column of strings as one UTF-8 text, with SEPARATOR after each."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -39,10 +36,7 @@ class PackedTexts:
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, start: int, end: int, offset: int) -> list[int]:
-        """Return where each string from index `start` to `end` (exclusive) begins, in bytes.
-
-        Positions are shifted so that the first one is `offset`.
-        """
+        """Return the strings' byte offsets, shifted so that the first is `offset`. `end` is exclusive."""
         offset -= self._starts[start]
         return [start + offset for start in self._starts[start:end]]
 
@@ -53,14 +47,13 @@ class PackedTexts:
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column with the same string (null if `text` is None) in all rows."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
 
 
 class PackedRows:
-    """Packed rows of one content type. Columns of strings can be read without unpacking rows."""
+    """Packed rows of one content type."""
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_layout", "_starts", "_texts", "_types")
 
@@ -80,7 +73,6 @@ class PackedRows:
     def read(
         cls, layout: PackedLayout, data: memoryview, types: Mapping[str, Type]
     ) -> tuple[Self, memoryview]:
-        """Read the packed rows at the start of `data`. Return them, and the data that follows."""
         rows = cls(layout, data, types)
         return rows, data[len(rows._data) :]
 
@@ -110,7 +102,7 @@ class PackedRows:
         return column
 
     def texts(self, index: int) -> PackedTexts | None:
-        """Return the strings in a column, or None if the column is not stored as strings."""
+        """Return a column of strings, or None if it is not stored as strings."""
         constant = self._constants.get(index)
         if index in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -124,7 +116,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[bytes]]:
-    """Pack rows. Return a description of the layout, and the packed data."""
+    """Pack rows. Return their layout and the data."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -142,9 +134,9 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[byte
 
 
 def add_columns(layout: PackedLayout, values: Mapping[int, Any], width: int) -> PackedLayout:
-    """Add constant columns to packed rows without changing their data. Return the new layout.
+    """Return the layout with added constant columns.
 
-    `values` maps the positions of the new columns to their values. `width` is the new number of columns.
+    `values` maps new positions to values; `width` is the new number of columns.
     """
     if not values:
         return layout
@@ -167,16 +159,11 @@ def _is_short(attribute: Attribute) -> bool:
 
 
 def dump(values: Iterable[Any]) -> list[bytes]:
-    """Pickle each value separately."""
     return _dump(values, _Pickler)
 
 
 def dump_plain(values: Iterable[Any]) -> list[bytes]:
-    """Pickle each value separately. The values must not contain components.
-
-    For a whole site, this takes a quarter less time than `dump`, which calls `persistent_id` for each object
-    in a value.
-    """
+    """Pickle values without components, which takes a quarter less time than `dump`."""
     return _dump(values, pickle.Pickler)
 
 
@@ -201,15 +188,11 @@ def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that replaces content types with their uids."""
-
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) else None
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that accepts only the classes in _CLASSES."""
-
     def __init__(self, data: bytes | memoryview, types: Mapping[str, Type]) -> None:
         super().__init__(io.BytesIO(data))
         self.persistent_load = types.__getitem__  # type: ignore[method-assign]

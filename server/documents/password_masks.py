@@ -1,7 +1,4 @@
-"""Masks for password hashes.
-
-Responses never contain a hash, even if the attribute's type is no longer `password`.
-"""
+"""Masks for password hashes, which responses must never contain."""
 
 import re
 from typing import Any

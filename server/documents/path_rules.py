@@ -1,4 +1,4 @@
-"""Rules for mapping file paths to content types, names, locales and draft status (docs/files.md)."""
+"""Mapping of file paths to content types, names, locales and draft status (docs/files.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class PathClaim:
-    """What a file path determines about its document: content type, name, locale and draft status."""
+    """The document version to which a file path belongs."""
 
     type: Type
     name: str
@@ -34,7 +34,7 @@ class PathClaim:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """A value that is equal for two schemas if they assign the path to the same document version."""
+        """A value that two schemas share if both assign the path to the same version."""
         key = self.type.draft_key if self.type.draft_publish else None
         locale = self.locale if self.type.localized else ""
         return (self.type.uid, self.name, locale, self.draft, key and (key.name, key.value))
@@ -42,7 +42,7 @@ class PathClaim:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The rules that map file paths to documents, for a schema and a site's locales."""
+    """Rules that map file paths to documents."""
 
     schema: Schema
     settings: Settings
@@ -63,13 +63,12 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The outermost folders that can contain documents. "" means the site's folder."""
+        """Outermost folders that can contain documents. "" is the site's folder."""
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
     @cached_property
     def rules(self) -> tuple[object, ...]:
-        """Everything that determines which document a path belongs to, for comparing layouts."""
         types = (
             (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
             for t in sorted(self.schema.content_types, key=lambda each: each.uid)
@@ -77,7 +76,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> PathClaim | None:
-        """Return what a path determines about its document, or None if it can't belong to a document."""
+        """Return the document version to which a path belongs, or None."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -90,10 +89,7 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: PathClaim, suffix: str, pattern: str | None = None) -> str:
-        """Return the file path for a claim: the inverse of `claim`.
-
-        `suffix` is the file name extension. `pattern` is one of the patterns in `options.files`.
-        """
+        """Return the path for a claim. `suffix` is the extension, `pattern` one of `options.files`."""
         draft_suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
         pattern = pattern and pattern.replace("{initial}", _initial(claim.name))
@@ -112,9 +108,9 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path of the draft or published version of the document at `path`.
+        """Return the path of the draft or published version, in another locale if given.
 
-        Return None if `path` can't contain a document. `locale` selects another locale.
+        Return None if `path` can't contain a document.
         """
         claim = self.claim(path)
         if claim is None:

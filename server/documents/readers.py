@@ -1,7 +1,4 @@
-"""Readers that convert parsed values to attribute values, one for each attribute type.
-
-Components and dynamic zones are read in `documents.encode`.
-"""
+"""Conversion of parsed values, except components (`documents.encode`)."""
 
 import math
 import re
@@ -23,10 +20,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class InvalidValue(ValueError):
-    """Error for an invalid value.
-
-    `expected` describes valid values, and `fix` says how to correct this one.
-    """
+    """Error for an invalid value. `expected` describes valid ones."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -149,7 +143,7 @@ def _block_text(key: str, tree: Tree) -> Any:
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Convert one target of a relation or media attribute to its stored form. Raises InvalidValue."""
+    """Convert one target of a relation or media attribute. Raises InvalidValue."""
     if attribute.type == "media":
         if isinstance(tree, str):
             return to_nfc(str(tree).lstrip("/").removeprefix("uploads/"))

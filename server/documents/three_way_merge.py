@@ -1,4 +1,4 @@
-"""Three-way merge of two changes to the same document, attribute by attribute."""
+"""Three-way merge of changes to a document."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -18,10 +18,9 @@ MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by o
 def match_to_base(
     base: Sequence[Component], later: Sequence[Component], *, ids_match: bool = False
 ) -> list[int | None]:
-    """Return the index in `base` of each component in `later`, or None for a new component.
+    """Return the index in `base` of each component in `later`, or None for a new one.
 
-    Set `ids_match` only if `later` is a changed copy of `base`. In files, ids depend on positions, so they
-    don't identify components.
+    Set `ids_match` only if `later` is a changed copy of `base`. Ids read from files depend on positions.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -54,10 +53,6 @@ def match_to_base(
 
 
 def _group_unmatched(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group the unmatched components by the matched component before them.
-
-    Each group contains their indexes in the later list, and their indexes in the base.
-    """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
     for at, place in enumerate(found):
@@ -82,10 +77,7 @@ def _match_similar(
     *,
     min_equal_values: int,
 ) -> list[tuple[int, int]]:
-    """Match components of the same type with at least `min_equal_values` equal values, most similar first.
-
-    Returns pairs of an index in `later` and an index in `base`.
-    """
+    """Return pairs of an index in `later` and one in `base`, most similar first."""
     if len(later_indexes) * len(base_indexes) > MAX_COMPARED_PAIRS:
         pairs = [
             (0, 0, i, i) for i in range(min(len(later_indexes), len(base_indexes))) if not min_equal_values
@@ -122,9 +114,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge two changed orders of the keys in `base`. Return None if both sides reordered them differently.
+    """Merge two changed orders of keys, or return None on a conflict.
 
-    Removed keys are omitted. If both sides added keys at the same place, the keys in `theirs` come first.
+    If both sides added keys at one place, those of `theirs` come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -141,10 +133,6 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert_missing(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the keys that are missing from `merged`. Each follows the key that precedes it in `keys`.
-
-    If that key is already followed by keys in `passed`, the new key is inserted after them.
-    """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     present, before, waiting = set(merged), None, list[Key]()
     for key in keys:
@@ -174,7 +162,7 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways. A side on which it is missing is None.
+    """A value that both sides changed differently. A side without it has None.
 
     List indexes in `path` refer to the base. The path is empty if one side deleted the document.
     """
@@ -187,9 +175,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """The result of a merge. `values` contains the attributes' values, or is None if the document is deleted.
+    """Merged values, or None if the document is deleted.
 
-    An attribute in conflict has the value from `theirs`.
+    Attributes in conflict have the value from `theirs`.
     """
 
     values: dict[str, Any] | None
@@ -205,10 +193,9 @@ def merge(
     *,
     ids_match: bool = False,
 ) -> MergeResult:
-    """Merge two versions of a document that are based on `base`. A version that does not exist is None.
+    """Merge two changed versions of `base`. A missing version is None.
 
-    `merge_text` merges long texts. Set `ids_match` if `ours` is a changed copy of `base`, so component ids
-    are the same in both.
+    Set `ids_match` if `ours` is a changed copy of `base`, with the same component ids.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -243,7 +230,7 @@ class _Merging:
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
-        """Merge an attribute's values. On a conflict, record it and return the value from `theirs`."""
+        """Merge a value. On a conflict, record it and return `theirs`."""
         if same_values(ours, base) or same_values(ours, theirs):
             return theirs
         if same_values(theirs, base):
@@ -303,10 +290,9 @@ class _Merging:
 def _components_by_key(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, ids_match: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components of both sides by key. Components with the same key are merged.
+    """Return both sides' components, where components to merge have equal keys.
 
-    The key of a component from the base is its index there. Added components have new keys, which both sides
-    share if they added equal components.
+    The key of one from the base is its index there.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

@@ -1,7 +1,4 @@
-"""Dates, times and timestamps in the API's format.
-
-Timestamps such as `2024-01-02T03:04:05.678Z` are always in UTC, so that they can be sorted as strings.
-"""
+"""Dates and times in the API's format. Timestamps are in UTC, so they sort as strings."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -42,7 +39,7 @@ def now() -> str:
 def read_timestamp(text: str) -> str:
     """Parse an ISO 8601 date or timestamp, or milliseconds since 1970.
 
-    The default time is midnight, and the default time zone is UTC. Raises ValueError.
+    Defaults are midnight and UTC. Raises ValueError.
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
@@ -67,9 +64,9 @@ def read_timestamp(text: str) -> str:
 
 
 def read_partial_timestamp(text: str) -> str:
-    """Parse a timestamp in a filter, which can be partial, such as `2024`, `2024-05` or `2024-W20-3`.
+    """Parse a timestamp in a filter, such as `2024` or `2024-W20-3`.
 
-    Missing parts get their lowest possible value. Raises ValueError.
+    Missing parts get their lowest value. Raises ValueError.
     """
     try:
         return read_timestamp(text)
@@ -87,7 +84,7 @@ def read_partial_timestamp(text: str) -> str:
 
 
 def _first_day(match: re.Match[str]) -> str:
-    """Return the first day of a partial date. Raises ValueError if the day does not exist."""
+    """Return a partial date's first day. Raises ValueError if it does not exist."""
     year = int(match[1])
     if match["day"]:
         first = date(year, 1, 1) + timedelta(days=int(match["day"]) - 1)
@@ -114,7 +111,7 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Return the date in a date or timestamp, in the form `2024-02-29`. Raises ValueError."""
+    """Return the date in a date or timestamp, as `2024-02-29`. Raises ValueError."""
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):
@@ -123,7 +120,7 @@ def read_date(text: str) -> str:
 
 
 def read_time(text: str) -> str:
-    """Convert a time such as `10:20` to the form `10:20:00.000`. Raises ValueError."""
+    """Convert a time such as `10:20` to `10:20:00.000`. Raises ValueError."""
     found = _TIME.fullmatch(text.strip())
     if not found:
         raise ValueError(text)

@@ -1,4 +1,4 @@
-"""Values of attributes: components, empty values, equality, and ids derived from strings."""
+"""Attribute values: components, empty values, equality, and derived ids."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -9,10 +9,7 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """A component in a document: its type, and a row with its id and values.
-
-    Equality ignores ids, because they depend on positions.
-    """
+    """A component. Equality ignores ids, because they depend on positions."""
 
     __slots__ = ("row", "type")
 
@@ -21,7 +18,7 @@ class Component:
 
     @property
     def id(self) -> int:
-        """The numeric id, which depends on the component's position (spec.md 2.2)."""
+        """Numeric id, which depends on the position (spec.md 2.2)."""
         return int(self.row[0])
 
     @property
@@ -68,10 +65,7 @@ def same_values(old: object, new: object) -> bool:
 
 
 def derive_id(*parts: str) -> int:
-    """Derive a 53-bit id from strings.
-
-    It is the same in every clone of a site, and fits into JSON numbers.
-    """
+    """Derive a 53-bit id, which a JSON number can hold exactly. It is the same in every clone of a site."""
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 

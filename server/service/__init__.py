@@ -1,1 +1,1 @@
-"""Operations on a site (opening, reading and writing), for use by HTTP handlers and commands."""
+"""Operations on a site, for HTTP handlers and commands."""

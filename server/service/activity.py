@@ -1,4 +1,4 @@
-"""The caller's own drafts, and what others have changed, as found in the event log (docs/events.md)."""
+"""The caller's drafts and other people's changes, from the event log (docs/events.md)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,12 +26,9 @@ NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "u
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The caller's drafts and other people's changes, newest first.
+    """The caller's drafts and other people's changes, newest first, at most MAX_LISTED each.
 
-    - `drafts`: documents with a draft that were last changed by the caller, at most MAX_LISTED
-    - `others`: documents that were last changed by somebody else, at most MAX_LISTED
-    - `other_count`: the number of documents that were last changed by somebody else
-    - `log`, `last`: the id of the event log, and the number of its last event
+    `other_count` counts all. `log` is the event log's id, and `last` its last event.
     """
 
     drafts: list[dict[str, Any]]
@@ -42,10 +39,9 @@ class Activity:
 
 
 def find_activity(database: EventDatabase, caller: Caller, since: int | None, name_of: NameOf) -> Activity:
-    """Find the caller's drafts and what others have changed since the event numbered `since`.
+    """Find the caller's drafts, and others' changes since event `since`, if given.
 
-    If `since` is None, only drafts are returned. At most the last MAX_EVENTS events are read. Raises
-    StorageError.
+    Reads at most MAX_EVENTS events. Raises StorageError.
     """
     bounds = database.bounds()
     start = max(bounds.first - 1, bounds.last - MAX_EVENTS)
@@ -62,7 +58,6 @@ def find_activity(database: EventDatabase, caller: Caller, since: int | None, na
 
 
 def _last_events(events: Iterable[Event], caller: Caller) -> Mapping[Key, Event]:
-    """Return the last visible event of each document, newest first."""
     latest: dict[Key, Event] = {}
     for event in events:
         seen = visible_part(event, caller.actor, caller.state.schema)
@@ -106,7 +101,6 @@ def _entry(event: Event, caller: Caller, status: str, name_of: NameOf) -> dict[s
 
 
 def _titled_version(event: Event, state: State, actor: Actor, status: str) -> Document | None:
-    """Return the version whose title is shown: the draft if the actor may read it, else the published one."""
     type_ = state.schema.types.get(event.uid)
     if type_ is None or event.kind == _DELETED:
         return None

@@ -1,4 +1,4 @@
-"""Suggestions for mistyped attributes in queries, among those that the caller may see."""
+"""Suggestions for mistyped attributes, among those that the caller may see."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,7 @@ _CREATORS = frozenset({"createdBy", "updatedBy"})
 
 
 def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
-    """Add a suggestion to the error about an unknown key: the attribute that the query probably means.
-
-    The suggestion is added to `error.details`. The error's message stays the same as in Strapi.
-    """
+    """Add a suggestion to `error.details`. The message stays the same as in Strapi."""
     type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
     if type_ is None or key in type_.columns or key in _CREATORS or not _may_see_type(type_, actor, schema):
         return
@@ -29,13 +26,12 @@ def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None
 
 
 def _split_sort_key(key: str) -> tuple[str, str]:
-    """Split a sort key such as `-title` or `title desc` into the attribute, and "" or `:desc`."""
+    """Split a sort key such as `-title` or `title desc` into name and "" or `:desc`."""
     name, _, order = key.lstrip("-+").partition(" ")
     return name, ":desc" if key.startswith("-") or order.strip().lower() == "desc" else ""
 
 
 def _may_see_type(type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether the caller may find documents of the type or, for a component, documents with it."""
     if type_.uid == UPLOAD or may_find(actor, type_.uid):
         return True
     seen = (each for each in schema.content_types if may_find(actor, each.uid))
@@ -43,7 +39,6 @@ def _may_see_type(type_: Type, actor: Actor, schema: Schema) -> bool:
 
 
 def _collect_components(type_: Type, schema: Schema, found: set[str]) -> set[str]:
-    """Add the uids of a type's components, at any depth, to `found`, and return it."""
     for uid in _component_uids(type_):
         if uid not in found:
             found.add(uid)

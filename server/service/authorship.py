@@ -1,4 +1,4 @@
-"""Authorship of writes made by commands. The author is the user configured in git."""
+"""Authorship of writes by commands: the user configured in git."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -10,10 +10,7 @@ COMMAND = Actor("command", everything=True)  # Trailers of commit messages conta
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command.
-
-    If git has no configured user, the author is taken from the `git.committer` setting.
-    """
+    """Return the `Writes` for a command. Without a git user, the author is the `git.committer` setting."""
 
     def sign(_: Actor) -> tuple[str, str]:
         author = local_author(opened.site.root)

@@ -1,7 +1,4 @@
-"""Parser for batches (docs/batch.md).
-
-An operation can refer to documents written by earlier operations in the same batch.
-"""
+"""Parser for batches (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -32,11 +29,10 @@ _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser for the operations in a batch.
+    """Parser for a batch, whose operations can refer to earlier ones.
 
-    - `ids`: the document id of each parsed operation, or None for a deletion.
-    - `single_ids`: the new document ids of single types that have no document yet, by uid.
-    - `remaining_chars`: how many more characters may be inserted for references to earlier operations.
+    `ids` has each operation's document (None for a deletion). `single_ids` are new ids of single types by
+    uid. `remaining_chars` limits references.
     """
 
     caller: Caller
@@ -48,8 +44,7 @@ class BatchReader:
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
         """Parse the operations.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the number of the operation that
-        failed.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the operation's number.
         """
         writes = []
         for number, operation in enumerate(operations):

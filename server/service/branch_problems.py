@@ -1,6 +1,6 @@
-"""Problems in the files that a branch changed, and problems that these changes cause in other files.
+"""Problems in files that a branch changed, and problems that they cause elsewhere.
 
-A check uses up the request's budget in proportion to the text and the links that it reads.
+Checks spend budget in proportion to the text and links read.
 """
 
 from collections.abc import Collection, Iterator
@@ -41,18 +41,13 @@ _Identity = tuple[str, str, str]  # path, rule and message
 
 @dataclass(frozen=True, slots=True)
 class _CheckOutcome:
-    """The problems found at a commit, and the identities of those that existed at an earlier commit."""
-
     problems: tuple[DocumentProblem, ...]
     already_there: frozenset[_Identity]
 
 
 @dataclass(frozen=True, slots=True)
 class BranchProblems:
-    """The problems on a branch at the commit `head`.
-
-    Each is paired with a flag: whether the problem is new since the commit `since`.
-    """
+    """Problems at `head`, each with True if it is new since `since`."""
 
     since: str
     head: str
@@ -60,7 +55,7 @@ class BranchProblems:
 
 
 class BranchChecks:
-    """Checks of the files that a branch has changed. Results are cached. Thread-safe."""
+    """Cached checks of the files that a branch changed. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self._past = past
@@ -69,12 +64,9 @@ class BranchChecks:
         self._results: Cache[tuple[str, str], _CheckOutcome] = Cache(_MAX_CACHE_BYTES, _size)
 
     def find(self, caller: Caller, since: str, head: str, paths: Collection[str] = ()) -> BranchProblems:
-        """Return the visible problems in the files that differ between the commits `since` and `head`.
+        """Return visible problems in files that differ between two commits, or only in `paths`.
 
-        If `paths` is not empty, only problems in these files are returned. Relations to users are not
-        checked.
-
-        Raises ForbiddenError, ConflictError, BusyError, or LimitError if too much has changed.
+        Does not check relations to users. Raises ForbiddenError, ConflictError, BusyError or LimitError.
         """
         require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
         result = self._results.get((since, head))
@@ -129,7 +121,6 @@ def _identity(found: DocumentProblem) -> _Identity:
 def _visible_problems(
     caller: Caller, schema: Schema, found: tuple[DocumentProblem, ...]
 ) -> Iterator[DocumentProblem]:
-    """Yield the problems that the caller may see under both the served schema and the branch's schema."""
     seen = tuple(ProblemViewer(caller).visible_problems(CheckResult(found, "", 0)))
     on_branch = replace(caller, state=replace(caller.state, schema=schema))
     return ProblemViewer(on_branch).visible_problems(CheckResult(seen, "", 0))
@@ -138,10 +129,7 @@ def _visible_problems(
 def _check_commit(
     root: Path, past: PastState, paths: frozenset[str], removed: set[Key], budget: Budget
 ) -> tuple[DocumentProblem, ...]:
-    """Check the files at `paths` in a commit, and all relations to the `removed` documents and media files.
-
-    Raises LimitError.
-    """
+    """Check `paths`, and all relations to `removed` documents and media. Raises LimitError."""
     snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
     audit = _make_audit(root, past, paths | _published_paths(past, keys), budget)
     found: dict[Problem, None] = {}
@@ -163,7 +151,7 @@ def _check_commit(
 
 
 def _make_audit(root: Path, past: PastState, paths: frozenset[str], budget: Budget) -> Audit:
-    """Read the files at `paths` from a commit, and return an audit of only these files. Raises LimitError."""
+    """Return an audit of only `paths` in a commit. Raises LimitError."""
     blobs = past.known.blobs
     texts: dict[str, str] = {}
     read = [path for path in sorted(paths & past.known.entries.keys()) if not is_upload(path)]
@@ -185,7 +173,6 @@ def _steps_for_markup(text: str) -> int:
 
 
 def _published_paths(past: PastState, keys: set[Key]) -> set[str]:
-    """Return the file paths of the documents' published versions, in all locales."""
     tables, locales = past.state.snapshot.tables, past.state.settings.locales.available
     versions = (
         tables[uid].versions.get((document_id, locale, PUBLISHED))

@@ -1,4 +1,4 @@
-"""Branches of a site: listing, creating, deleting, comparing and merging them (docs/branches.md)."""
+"""Listing, creating, deleting, comparing and merging branches (docs/branches.md)."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,10 +41,9 @@ HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked ou
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """The documents and files that changed on a branch between the commits `fork` and `head`.
+    """Changes on a branch between `fork` and `head`.
 
-    `files` are the content types, settings and migrations that the caller may read. `total_files` includes
-    those that the caller may not read.
+    `files` are configuration files that the caller may read; `total_files` counts all.
     """
 
     fork: str
@@ -56,10 +55,7 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """Access to a site's branches.
-
-    All methods raise ForbiddenError if the caller lacks the required permission.
-    """
+    """A site's branches. All methods raise ForbiddenError without permission."""
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
@@ -80,10 +76,7 @@ class SiteBranches:
         return self._branches.all()
 
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
-        """Return, for each branch, the number of changed documents that the caller may find.
-
-        The count is None for a branch that can't be compared with the served branch. Raises BusyError.
-        """
+        """Count visible changed documents on each branch; None if it can't be compared. Raises BusyError."""
         caller.budget.take_turn()
         today = Layout(caller.state.schema, caller.state.settings)
         return [
@@ -92,13 +85,12 @@ class SiteBranches:
         ]
 
     def merged_names(self) -> frozenset[str]:
-        """Return the names of the branches whose commits are all in the served branch."""
         return self._branches.merged()
 
     def create(self, caller: Caller, name: str, start: str = HEAD) -> Branch:
-        """Create a branch that starts at a commit, tag, branch or time.
+        """Create a branch at a commit, tag, branch or time.
 
-        Raises ValidationError, or ConflictError if the branch already exists.
+        Raises ValidationError, or ConflictError if it exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -113,16 +105,15 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:
-        """Delete a branch, even if it has not been merged.
+        """Delete a branch, even if unmerged.
 
-        Raises NotFoundError, ConflictError if the branch is checked out, or PreconditionError if its last
-        commit is not in the entity tags in `if_match`.
+        Raises NotFoundError, PreconditionError, or ConflictError if it is checked out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the changes on a branch that the caller may read. Raises NotFoundError."""
+        """Return a branch's changes that the caller may read. Raises NotFoundError."""
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -141,11 +132,9 @@ class SiteBranches:
     def problems(
         self, caller: Caller, name: str, since: str = "", paths: Collection[str] = ()
     ) -> BranchProblems:
-        """Check the files that changed on a branch since a commit (by default, since the branch was created).
+        """Check files that a branch changed since a commit (default: its start), or only `paths`.
 
-        If `paths` is not empty, only problems in these files are returned.
-
-        Raises NotFoundError, ValidationError if `since` is not a commit of the branch, or LimitError.
+        Raises NotFoundError, ValidationError if `since` is not on the branch, or LimitError.
         """
         self.permit(caller, "find")
         past, head = self._past, self._branches.commit(name)
@@ -163,10 +152,9 @@ class SiteBranches:
         message: str = "",
         if_match: str | None = None,
     ) -> BranchMergeResult:
-        """Merge a branch into the branch `into`, which is the served branch by default.
+        """Merge a branch into the branch `into`, by default the served one.
 
-        Raises MergeConflictError if conflicts remain, or PreconditionError if the branch's last commit is not
-        in `if_match`.
+        Raises MergeConflictError if conflicts remain, or PreconditionError.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)

@@ -1,4 +1,4 @@
-"""Cache tags for responses. A change to a document invalidates all responses tagged with its type or id."""
+"""Cache tags for responses. A changed document invalidates responses tagged with its type or id."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the cache tags of content types. Components and user accounts have no tags."""
+    """Yield the cache tags of content types. Components and accounts have none."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -38,7 +38,7 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the cache tags of a media file. A resized variant has its original's tags."""
+    """Return a media file's cache tags. A resized variant has those of its original."""
     format_name = split_variant_path(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
@@ -47,8 +47,6 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collector of the cache tags of documents and their populated relations."""
-
     view: View
     tags: set[str] = field(default_factory=set)
     seen: set[tuple[int, int]] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Filter that hides file changes in git from callers who are not allowed to see them."""
+"""Filter that hides file changes in git."""
 
 from dataclasses import dataclass, field
 
@@ -12,11 +12,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """A filter that keeps only the file changes that an actor may see.
-
-    - `current_layout`, `former_layouts`: the rules for file paths, now and at past commits
-    - `head`: the latest commit
-    """
+    """Filter for file changes that an actor may see."""
 
     actor: Actor
     current_layout: Layout
@@ -26,10 +22,10 @@ class ChangeFilter:
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def visible_part(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return the part of a change that the actor is allowed to see, or None if it is hidden.
+        """Return the part of a change that the actor may see, or None.
 
-        `commit` is None for an uncommitted change. If the file is visible only before the change, the result
-        is a deletion. If it is visible only after the change, the result is an addition.
+        `commit` is None for an uncommitted change. A change visible on one side only becomes an addition or a
+        deletion.
         """
         if self.actor.everything:
             return change
@@ -45,7 +41,6 @@ class ChangeFilter:
         return FileChange("A", change.path) if sees_after and not is_deleted else None
 
     def sees_all(self, commit: Commit) -> bool:
-        """Return whether the actor is allowed to see all changes in a commit."""
         if self.actor.everything:
             return True
         layouts = [one for one in self._layouts(commit) if one is not None and one is not self.current_layout]

@@ -1,4 +1,4 @@
-"""Filter for commit messages that could mention content hidden from the caller (docs/history.md)."""
+"""Filter for commit messages that could mention hidden content (docs/history.md)."""
 
 from collections.abc import Collection
 
@@ -17,9 +17,9 @@ _DOCUMENT = "Bifolio-Document: "
 def visible_message(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden_paths: Collection[str] = ()
 ) -> str:
-    """Return the commit's message, or a neutral one if it could mention content hidden from the actor.
+    """Return the message, or a neutral one if it could mention hidden content.
 
-    `hidden_paths` are the paths of the documents in which the actor sees no change.
+    The actor sees no change at `hidden_paths`.
     """
     actor = changes.actor
     if actor.everything or (
@@ -51,7 +51,6 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 def _visible_names(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden_paths: Collection[str]
 ) -> set[str]:
-    """Return names, such as `article/ID`, of the changed documents and media files that the actor may see."""
     names = set()
     for change in commit.changes:
         claim, seen = timeline.claims.get(change.path), changes.visible_part(commit, change)

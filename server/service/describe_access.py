@@ -1,4 +1,4 @@
-"""Description of the caller's permissions and content types, for clients (docs/access.md)."""
+"""Description of the caller's permissions and content types (docs/access.md)."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -37,7 +37,7 @@ ACCOUNT_SUBJECTS = {"auth", "user", "token"}
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return the site's name and locales, and the caller's identity, permissions and visible types."""
+    """Return the caller's identity, permissions and visible types, and the site, as JSON."""
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.pinned is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
@@ -71,7 +71,6 @@ def _site(settings: Settings) -> Mapping[str, Any]:
 
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
-    """Return the past commit that the server serves, or None if it serves the current files."""
     if past.pinned is None:
         return None
     commit = past.log.commits[past.pinned.commit]

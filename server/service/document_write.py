@@ -1,4 +1,4 @@
-"""Parser for write operations, with checks of the caller's permissions."""
+"""Parser for writes, with permission checks."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -62,8 +62,8 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A request to write one document.
 
-    - `if_match`: the entity tag of the version that the client has read.
-    - `merge`: whether an update is merged with newer changes instead of being rejected.
+    `if_match` is the entity tag that the client read. With `merge`, an update is merged with newer changes
+    instead of rejected.
     """
 
     type: Type
@@ -77,10 +77,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A parsed write that the caller may make.
-
-    `query` selects what the response contains. It is None for a deletion, whose response has no body.
-    """
+    """A permitted write. `query` selects the response's content; None means no body."""
 
     operation: Operation
     reader: Reader
@@ -89,16 +86,12 @@ class DocumentWrite:
     query: Query | None
 
     def addressed_keys(self, written_id: str) -> list[Key]:
-        """Return a list that contains only the document's key.
-
-        The key's id is `written_id`, or the id in the operation if `written_id` is "".
-        """
         return [(self.request.address.type.uid, written_id or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the written version, or return an empty rendering for a deletion.
+        """Render the written version; nothing for a deletion.
 
-        Raises LimitError or BusyError, or NotFoundError if the document has since been deleted.
+        Raises LimitError, BusyError, or NotFoundError if it has since been deleted.
         """
         if self.query is None:
             return Rendering(b"", "")
@@ -107,7 +100,7 @@ class DocumentWrite:
         return self._without_hidden_tag(rendering)
 
     def render_ids(self, state: State, document_id: str, note: str) -> Rendering:
-        """Render only the written version's ids, and a note. No limits apply.
+        """Render only ids and a note, without limits.
 
         Raises NotFoundError if the document has since been deleted.
         """
@@ -142,10 +135,7 @@ class DocumentWrite:
 
 
 def require_write(reader: Reader, verb: Verb, params: Params) -> None:
-    """Check that the caller may make this kind of write.
-
-    Raises ForbiddenError, or ValidationError if the content type does not support the operation.
-    """
+    """Raise ForbiddenError unless the caller may write, or ValidationError for an unsupported operation."""
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
             f'The content type {reader.type.singular} does not support the operation "{verb}"'
@@ -157,7 +147,7 @@ def require_write(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation that `require_write` has already permitted. Raises ValidationError."""
+    """Parse an operation that `require_write` has permitted. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
@@ -181,7 +171,7 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def charge_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for JSON attributes whose values are sent as strings. Raises LimitError."""
+    """Charge the budget for JSON attributes sent as strings. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))

@@ -1,4 +1,4 @@
-"""File changes reported by a dry run, as unified diffs."""
+"""File changes of a dry run, as unified diffs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change to a file. `action` is "create", "update" or "delete"; `lines` is a unified diff."""
+    """A changed file. `action` is "create", "update" or "delete"; `lines` are a diff."""
 
     path: str
     action: str
@@ -25,10 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the changes to files that the caller is allowed to see, sorted by path.
-
-    Raises LimitError.
-    """
+    """Yield the visible file changes, sorted by path. Raises LimitError."""
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)

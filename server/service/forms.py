@@ -1,4 +1,4 @@
-"""Validation of account forms, such as the sign-in form."""
+"""Validation of account forms, such as signing in."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,10 +14,7 @@ _CONFIRMATION = "passwordConfirmation"  # field that must have the same value as
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the form's values. `min_lengths` contains the minimum length of each field.
-
-    Raises a ValidationError that lists all mistakes.
-    """
+    """Return the form's values. Raises a ValidationError that lists all mistakes."""
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
         errors = [
@@ -39,17 +36,13 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def reject_unknown_fields(body: object, known_fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if the form has a field that is not in `known_fields`."""
     unknown = [name for name in body if name not in known_fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in a field, in the format of error responses.
-
-    `value` is UNSAID if the form does not contain the field.
-    """
+    """Return a field's mistakes for the response. `value` is UNSAID if missing."""
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
@@ -59,10 +52,9 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inner_path: str) -> dict[str, Any]:
-    """Return a mistake in a field, in the format of error responses. Secret values are hidden.
+    """Return a mistake for the response, without secret values.
 
-    `sentence` follows the field's name, as in "must be a string". `inner_path` leads to the mistake inside
-    the field's value.
+    `sentence` follows the field's name, as in "must be a string". `inner_path` is the path inside the value.
     """
     path = [name, *inner_path]
     message = f"{'.'.join(path)} {sentence}"

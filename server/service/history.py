@@ -1,4 +1,4 @@
-"""Document history: comparing and restoring versions, and finding where each value came from."""
+"""Comparing and restoring document versions, and the origin of each value."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,10 +55,7 @@ HiddenUpdates = Mapping[str, Collection[str]]  # paths of documents, by commit i
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of one document that the caller may see, newest first.
-
-    `params` selects a locale and a status. `viewer` decides which attributes the caller may see.
-    """
+    """One document's visible versions, newest first. `params` selects a locale and a status."""
 
     caller: Caller
     type: Type
@@ -77,10 +74,7 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def select_versions(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the requested locale and status, and the versions with this locale and status.
-
-        Raises ForbiddenError or ValidationError.
-        """
+        """Return the requested locale, status and versions. Raises ForbiddenError or ValidationError."""
         locale = locale_to_write(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
         if status == DRAFT and not may_read_drafts(self.caller.actor, self.type):
@@ -91,10 +85,9 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit or, if `commit` is "", in the current files.
+        """Return the content at a commit ("" for the current files), or None.
 
-        Without a draft, the published version is returned. Returns None if the document did not exist, or if
-        `may_see` rejects its file's path.
+        The published version stands in for a missing draft. `may_see` can reject paths.
         """
         locale, status, _ = self.select_versions(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -116,10 +109,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A document version that a commit changed, in the file at `path`.
-
-    `action` is "create", "update", "delete" or "rename".
-    """
+    """A document changed by a commit. `action` is "create", "update", "delete" or "rename"."""
 
     path: str
     type: Type
@@ -131,10 +121,10 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions of a document.
+    """Differences between two versions.
 
-    - `since`, `to`: the versions' commits. "" means the current files or, for `since`, no earlier version.
-    - `unread_keys`: for each version, the keys in its file that the current schema does not define.
+    The commit "" means the current files or, for `since`, no earlier version. `unread_keys` are missing from
+    the current schema.
     """
 
     differences: Mapping[str, Difference]
@@ -147,7 +137,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version in which each attribute's value was written, and all versions that were examined."""
+    """The version that wrote each value, and all examined versions."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -156,7 +146,7 @@ class Origins:
 
 
 class Histories:
-    """Access to the history of every document in a site. Thread-safe."""
+    """The histories of a site's documents. Thread-safe."""
 
     def __init__(self, site: Site, past: PastStates, writes: Writes) -> None:
         self.site, self.past, self.writes = site, past, writes
@@ -165,9 +155,9 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, newest first, each with its visible documents.
+        """Return commits with their visible documents, newest first.
 
-        Raises ForbiddenError, ValidationError, or ConflictError if the site has no commits.
+        Raises ForbiddenError, ValidationError, or ConflictError if there are no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -187,8 +177,8 @@ class Histories:
     ) -> DocumentHistory:
         """Return a document's history. `document_id` is "" for a single type.
 
-        `action` is the permission that the caller needs. Raises ForbiddenError, NotFoundError, or
-        ConflictError if the site has no commits.
+        `action` is the required permission. Raises ForbiddenError, NotFoundError, or ConflictError if there
+        are no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -211,7 +201,7 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, viewer)
 
     def deleted_documents(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return a content type and its deleted documents. Raises the same errors as `document_history`."""
+        """Return a type and its deleted documents. Raises the errors of `document_history`."""
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -224,15 +214,14 @@ class Histories:
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
     def visible_message(self, caller: Caller, hidden: HiddenUpdates, commit: Commit) -> str:
-        """Return the commit's message, or a neutral one if it could mention hidden content."""
         timeline = self._versions.timeline(caller.state)
         changes = self._changes(caller, timeline.head)
         return visible_message(commit, timeline, changes, hidden.get(commit.id, ()))
 
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
-        """Return, for each commit id, the paths of updated documents in which the caller sees no change.
+        """Return, by commit, the updated files in which the caller sees no change.
 
-        If there are too many updates to examine, the rest count as hidden. Raises LimitError.
+        Updates beyond a limit count as hidden. Raises LimitError.
         """
         if caller.actor.everything:
             return {}
@@ -252,9 +241,9 @@ class Histories:
         return hidden
 
     def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
-        """Return the versions in which the caller sees a change. Raises LimitError.
+        """Return the versions in which the caller sees a change, and those beyond the limit.
 
-        If there are too many versions to examine, the rest are also returned.
+        Raises LimitError.
         """
         budget = history.caller.budget
         return [
@@ -268,9 +257,9 @@ class Histories:
         return find_visible_changes(store, versions, viewers, budget, default=unexamined)
 
     def historical_viewer(self, version: Version, viewer: Viewer, *, and_before: bool = True) -> Viewer:
-        """Return a viewer that also hides the attributes that were private at the version's commit.
+        """Return a viewer that also hides attributes private at the version's commit.
 
-        With `and_before`, attributes that were private before this commit are hidden, too.
+        With `and_before`, also those private before it.
         """
         commits = (version.parent if and_before else "", version.commit.id if version.commit else "")
         return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
@@ -279,10 +268,10 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
+        """Compare two versions; `since` and `to` are commits, tags, branches or times.
 
-        If both are "", the current version is compared with the one before the last change. Raises
-        ForbiddenError or ValidationError.
+        If both are "", compare with the version before the last change. Raises ForbiddenError or
+        ValidationError.
         """
         locale, status, versions = history.select_versions()
         to = self.past.resolve(to) if to else ""
@@ -301,7 +290,7 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version in which each value, or each line of a text, was written. Raises LimitError."""
+        """Find the version that wrote each value or line. Raises LimitError."""
         locale, status, versions = history.select_versions()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         viewers = [
@@ -316,10 +305,7 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return the kind of write that restores the document: CREATE if it was deleted, otherwise UPDATE.
-
-        Raises ForbiddenError if the caller may not restore the document.
-        """
+        """Return CREATE if restoring needs a new document, else UPDATE. Raises ForbiddenError."""
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
             history.state, history.type, history.document_id
@@ -339,9 +325,9 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore the attributes in `fields` to their values at a commit, tag, branch or time.
+        """Restore `fields` to their values at a commit, tag, branch or time.
 
-        Raises NotFoundError if the document had no such version then, and the errors of `Writes.write`.
+        Raises NotFoundError if there was no such version, and the errors of `Writes.write`.
         """
         verb = self.require_restore(history)
         history, (content,) = self._contents_at(history, (self.past.resolve(at), status))
@@ -357,20 +343,12 @@ class Histories:
     def _contents_at(
         self, history: DocumentHistory, *sides: tuple[str, str]
     ) -> tuple[DocumentHistory, list[Content | None]]:
-        """Return the document's content for each pair of commit and status.
-
-        The returned history hides everything that was private at any of these commits, even if it is public
-        now.
-        """
+        """Return contents, and a history that hides what was private at any of the commits."""
         schemas = [self._schema_at(commit, history) for commit, _ in sides]
         history = replace(history, viewer=history.viewer.also_hiding(*schemas))
         return history, [self._content_at(history, *side) for side in sides]
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit.
-
-        Returns None if the document did not exist or the caller may not see it.
-        """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
             return history.content_at(commit, status)
@@ -391,10 +369,9 @@ class Histories:
         return history.content_at(commit, status, may_see)
 
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
-        """Return the schema at a commit, or None if `commit` is "".
+        """Return the schema at a commit, or None for "".
 
-        If the schema is invalid and the commit is on the caller's branch, the last valid schema is returned.
-        For other commits, raises ConflictError.
+        For an invalid schema, return the last valid one on the caller's branch, else raise ConflictError.
         """
         if not commit:
             return None
@@ -410,10 +387,7 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _commit_before_last_change(self, history: DocumentHistory, versions: list[Version], to: str) -> str:
-        """Return the commit before the document's last change, or "" if that change created the document.
-
-        Changes after the commit `to` and changes that the caller does not see are ignored.
-        """
+        """Return the commit before the last visible change up to `to`; "" if it created the document."""
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.history_of(to)}
@@ -431,7 +405,6 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _committed_documents(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the visible document versions that a commit changed. `type_` is "" for all types."""
     for each in commit.changes:
         change = changes.visible_part(commit, each)
         claim = timeline.claims.get(change.path) if change else None
@@ -446,10 +419,9 @@ def _committed_documents(
 
 
 def _may_see_drafts(caller: Caller, type_: Type) -> bool:
-    """Return whether the caller may see a content type's drafts in the history.
+    """Return True if the caller may see a type's drafts.
 
-    If the history can't tell the type's drafts from published versions, raises ForbiddenError instead of
-    returning False.
+    Raises ForbiddenError if not, but the history can't tell drafts from published versions.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:
@@ -458,6 +430,5 @@ def _may_see_drafts(caller: Caller, type_: Type) -> bool:
 
 
 def _unread_keys(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that the schema does not define and the caller may see."""
     names = content.invalid_keys if content else ()
     return [name for name in names if history.viewer.may_see_key(history.type, name)]

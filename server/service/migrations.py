@@ -1,4 +1,4 @@
-"""Planning and applying migrations of a site (docs/migrate.md)."""
+"""Planning and applying migrations (docs/migrate.md)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,6 @@ class Preview:
     writes: Sequence[Write]
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of one unified diff for all files, without line breaks."""
         for write in sorted(self.writes, key=lambda each: each.path):
             old, new = (write.read or b"").decode(), (write.data or b"").decode()
             names = (
@@ -50,10 +49,10 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Apply a new migration, or the migrations stored in the site, in one write.
+    """Apply a new migration, or the stored ones, in one write.
 
-    Raises ConflictError if files have uncommitted changes, unless `uncommitted` is set, and ValidationError
-    if values would be lost.
+    Raises ConflictError for uncommitted files unless `uncommitted` is set, and ValidationError if values
+    would be lost.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
     return writes.save(caller, prepare, request, message=message or partial(_message, request))

@@ -1,4 +1,4 @@
-"""Opening a site for a server, a command or a test."""
+"""Opening a site for a server, command or test."""
 
 import logging
 from collections.abc import Callable
@@ -32,11 +32,9 @@ ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
-    """The purpose for which a site is opened.
+    """Purpose of opening a site.
 
-    - READ: only reading. A write raises ReadOnlySiteError.
-    - COMMAND: reading and writing, possibly while a server is running.
-    - SERVER: reading and writing by forked workers.
+    In READ, a write raises ReadOnlySiteError. COMMAND may run beside a server. SERVER is for forked workers.
     """
 
     READ = auto()
@@ -45,7 +43,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site, with the services that it uses."""
+    """A loaded site with its services."""
 
     def __init__(
         self,
@@ -66,13 +64,13 @@ class OpenSite:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Recorder that adds changes to the event log. All workers of a server share it."""
+        """Writer of the event log, shared by a server's workers."""
         accounts, is_server = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts_url=accounts, is_server=is_server)
 
     @cached_property
     def notices(self) -> Notices:
-        """Sender of notices to other machines. It does nothing until a worker has started it."""
+        """Sender of notices to other machines, idle until a worker starts it."""
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
@@ -85,7 +83,7 @@ class OpenSite:
         self.site.observe(self.recorder, self.recorder.committed)
 
     def record_changes(self) -> None:
-        """Record file changes in the event log. Call this before workers are forked."""
+        """Record file changes in the event log, before workers are forked."""
         if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
             process = get_context("fork").Process(target=self._record)
             process.start()
@@ -99,7 +97,6 @@ class OpenSite:
             self.site.record()
 
     def _make_arbiter(self) -> Arbiter:
-        """Return the arbiter, which pushes each write to the git remote before it takes effect."""
         takeover = import_module("server.history.remote.apply_commits").Takeover(self.past)
         # A command doesn't notify other machines, because it might be unable to connect to PostgreSQL. This
         # is safe: If two writes conflict, the git remote rejects one of them.
@@ -122,12 +119,10 @@ def open_site(
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open and load a site. Raises SetupError if its settings or schemas are invalid.
+    """Open and load a site. Raises SetupError.
 
-    - `report`: called after each write by this process.
-    - `request_reload`: called after a schema change on a large site, to start new workers.
-    - `records`: whether to record events. By default, servers do, and so do commands if the event log is a
-      file.
+    `report` is called after this process's writes, and `request_reload` if a large site needs new workers.
+    `records` defaults to True for servers, and for commands if the event log is a file.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
@@ -141,4 +136,4 @@ def open_site(
 
 
 def _ignore_notice(_: str) -> None:
-    """Do nothing, because other machines learn about a command's changes by polling the git remote."""
+    """Do nothing: other machines learn about a command's changes by polling git."""

@@ -1,4 +1,4 @@
-"""Overview of a site: document counts and recently updated documents (docs/querying.md)."""
+"""Document counts and recently updated documents (docs/querying.md)."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -17,10 +17,7 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return document counts and the last updated documents as JSON, with the scope that they cover.
-
-    Raises ForbiddenError or ValidationError.
-    """
+    """Return document counts and last updates as JSON. Raises ForbiddenError or ValidationError."""
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
     limit = min(read_number(params, "limit", DEFAULT_LIMIT), state.settings.api.page_size.max)

@@ -45,10 +45,7 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users. Callers must check permissions first.
-
-    Methods raise ValidationError for invalid input.
-    """
+    """A site's users. Callers check permissions first. Methods raise ValidationError."""
 
     users: Users
     reader: Reader
@@ -59,10 +56,7 @@ class People:
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return how many users match.
-
-        Raises ForbiddenError if `params` contains a filter and the caller lacks the `user.find` permission.
-        """
+        """Count the matching users. Raises ForbiddenError for a filter without `user.find`."""
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
         if is_filtered and not self.reader.actor.may("user", "find"):
@@ -101,10 +95,9 @@ class People:
         return self._render_written(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Update the caller's own account, and return the account as JSON.
+        """Update the caller's account.
 
-        Raises UnauthorizedError if the caller is not a user, or ApplicationError if the email address can't
-        be changed.
+        Raises UnauthorizedError if there is none, or ApplicationError if the email address can't change.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -121,7 +114,7 @@ class People:
     def _require_manageable(self, user_id: int, *, allows_sign_in: bool = False) -> None:
         """Raise ForbiddenError if the user's role allows more than the caller's.
 
-        `allows_sign_in`: whether the change would let the caller sign in as the user.
+        `allows_sign_in` is for changes that let the caller sign in as the user.
         """
         user = self.users.get(user_id)
         if user is not None:
@@ -142,9 +135,9 @@ class People:
         return query._replace(selection=selection, text="")
 
     def _render_written(self, query: Query, user: User | None, view: View | None = None) -> bytes:
-        """Render a user that was written, or raise NotFoundError if `user` is None.
+        """Render a user. If that exceeds a limit, relations are left out.
 
-        If that exceeds a limit, render the user without populated relations.
+        Raises NotFoundError if `user` is None.
         """
         try:
             return self._show(query, user, view)
@@ -168,10 +161,7 @@ def list_roles(reader: Reader) -> list[bytes]:
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role and its permissions as JSON. `key` is a number, name or documentId.
-
-    Raises NotFoundError.
-    """
+    """Return a role as JSON; `key` is a number, name or documentId. Raises NotFoundError."""
     view, role = reader.view(Query(reader.type)), resolve_role(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
     if role is None or document is None:
@@ -203,7 +193,7 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read_user(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Return the values to save from a request body. Raises a ValidationError that lists all mistakes."""
+    """Parse the values to save. Raises a ValidationError that lists all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The request body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
@@ -239,7 +229,6 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the `role` field. `role` is the existing role that `value` names, or None."""
     if not isinstance(value, dict):
         if role is not None:
             return []
@@ -274,7 +263,6 @@ def _error_at(path: list[str], message: str, value: object) -> dict[str, Any]:
 
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
-    """Return each user as a JSON object, with the fields that the query selects."""
     selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
@@ -282,7 +270,6 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more_members: bytes = b"") -> bytes:
-    """Return a role as a JSON object with its number of users. `more_members` are serialized JSON members."""
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
@@ -296,7 +283,7 @@ def find_role(view: View, document_id: str) -> Document | None:
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions, in the format of Strapi's users-permissions plugin."""
+    """Return permissions in the format of Strapi's plugin users-permissions."""
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

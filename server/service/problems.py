@@ -1,7 +1,6 @@
-"""Problems in a served site that a caller is allowed to see or fix.
+"""Problems that a caller may see or fix.
 
-Messages can quote hidden values. So callers see a problem only if they are allowed to see everything that the
-message could mention.
+Messages can quote hidden values, so callers need access to all that a message could mention.
 """
 
 import re
@@ -43,11 +42,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """A filter for problems.
-
-    - `paths`: the files, or empty for all files.
-    - `fixable`: whether there is an automatic fix, or None for both.
-    """
+    """A filter for problems. Empty `paths` mean all files, and None for `fixable` means both kinds."""
 
     type: str = ""
     document_id: str = ""
@@ -83,7 +78,7 @@ class ProblemFilter:
 
 
 def parse_paths(value: object) -> frozenset[str]:
-    """Parse the query parameter `path`, which may be repeated. Raises ValidationError."""
+    """Parse the repeatable query parameter `path`. Raises ValidationError."""
     paths = [value] if isinstance(value, str) else value or []
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise ValidationError(f'"path" must be a file path; it may be repeated up to {MAX_PATHS} times')
@@ -92,12 +87,10 @@ def parse_paths(value: object) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller may see.
+    """Visible problems.
 
-    - `check`: the check that found the problems.
-    - `is_current`: whether the site has not changed since the check.
-    - `in_scope`: all problems in the selected content type, document and files.
-    - `matching`: the problems in `in_scope` with the selected severity and `fixable`.
+    `in_scope` are in the selected type, document and files. `matching` also have the selected severity and
+    `fixable`. `is_current` means that the site has not changed since.
     """
 
     check: CheckResult
@@ -108,7 +101,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The applied fixes, the rejected fixes with the reasons, and the id of the commit."""
+    """Applied fixes, rejected fixes with reasons, and the commit's id."""
 
     applied: Sequence[ValueChange]
     rejected: Sequence[tuple[ValueChange, str]]
@@ -116,15 +109,15 @@ class FixedProblems:
 
 
 class Problems:
-    """Problems in a served site, and their fixes. Thread-safe."""
+    """A served site's problems and fixes. Thread-safe."""
 
     def __init__(self, checks: BackgroundChecks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the problems that match a filter and that the viewer may see.
+        """Return matching visible problems, waiting up to `wait_s` for a current check.
 
-        Waits up to `wait_s` seconds for a current check. Raises BusyError if no check has finished yet.
+        Raises BusyError if none has finished yet.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.problems) // 10)
@@ -140,9 +133,9 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[ValueChange], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply the requested fixes that are still possible, and reject the others.
+        """Apply the requested fixes that are still possible. Raises the errors of `Writes.save`.
 
-        `message` returns the commit message for a number of fixes. Raises the same errors as `Writes.save`.
+        `message` maps a number of fixes to a commit message.
         """
         caller = viewer.caller
         caller.budget.take_turn()
@@ -163,7 +156,6 @@ class Problems:
 def _choose_fixes(
     audit: Audit, requested: Sequence[ValueChange], viewer: "ProblemViewer"
 ) -> tuple[dict[ValueChange, Fix], list[tuple[ValueChange, str]]]:
-    """Return the requested fixes that are possible and permitted, and the others with the reasons."""
     paths = {change.path for change in requested}
     possible = {ValueChange.from_fix(fix): fix for fix in possible_fixes(audit, paths) if fix.is_certain}
     chosen: dict[ValueChange, Fix] = {}
@@ -182,23 +174,20 @@ def _choose_fixes(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """Access to the problems that one caller may see and fix."""
+    """The problems that one caller may see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
 
     @classmethod
     def for_caller(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller.
-
-        Raises ForbiddenError unless the caller has the permissions for all `actions` on problems.
-        """
+        """Return the viewer. Raises ForbiddenError unless all `actions` are permitted."""
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def visible_problems(self, check: CheckResult) -> Iterator[DocumentProblem]:
-        """Yield the visible problems, without the fixes that the caller may not apply."""
+        """Yield visible problems, without forbidden fixes."""
         may_fix = has_site_permission(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.problems:
             if self._sees(found):
@@ -242,7 +231,6 @@ class ProblemViewer:
         }
 
     def can_apply(self, fix: Fix) -> bool:
-        """Return whether the caller may see the problem that a fix solves, and change the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.key_path)
         found = DocumentProblem(problem, document.type.uid, status=document.status)
@@ -308,10 +296,7 @@ def _names_of(key_path: KeyPath) -> KeyPath:
 def fix_documents(
     writes: Writes, caller: Caller, repair: FixRequest, message: str = ""
 ) -> Outcome[FixResult]:
-    """Fix values in documents, skipping files that changed since the check.
-
-    Raises the same errors as `Writes.save`.
-    """
+    """Fix documents, skipping files changed since the check. Raises the errors of `Writes.save`."""
     return writes.save(caller, apply_fixes, repair, message=message or _message_of)
 
 

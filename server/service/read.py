@@ -1,4 +1,4 @@
-"""Reader of documents for HTTP requests and exports (spec.md 4.1, 4.2)."""
+"""Reading documents for requests and exports (spec.md 4.1, 4.2)."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -30,8 +30,7 @@ Params = Mapping[str, Any]
 class Rendering(NamedTuple):
     """A response's body and entity tag.
 
-    - `users`: the version of the user index on which the body depends, or None.
-    - `cache_tags`: the value of the Cache-Tag header, or "".
+    `users` is the version of the user index that it depends on, or None. `cache_tags` may be "".
     """
 
     body: bytes
@@ -43,7 +42,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BranchContext:
-    """A branch other than the served one, and the settings of the served branch."""
+    """A branch, and the settings of the served branch."""
 
     name: str
     served_settings: Settings
@@ -51,9 +50,9 @@ class BranchContext:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The actor of a request, with the request's state, response format and budget.
+    """A request's actor, state and budget.
 
-    `branch` is None for the served branch. `commit` is the past commit to read, or "" for the current state.
+    `branch` is None for the served branch. `commit` is "" for the current state.
     """
 
     state: State
@@ -69,10 +68,7 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reader of documents in one content type, for one actor.
-
-    If `users` is None, relations to users are empty.
-    """
+    """Reader of a content type for an actor. Without `users`, relations to users are empty."""
 
     state: State
     type: Type
@@ -82,7 +78,7 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Render one document or, if `document_id` is None, a single type's document or a page of documents.
+        """Render a document or, without an id, a single type or a page.
 
         Raises ForbiddenError, NotFoundError or ValidationError.
         """
@@ -120,7 +116,7 @@ class Reader(NamedTuple):
         return self.show(view, query, self.find(view, query, document_id), params)
 
     def find(self, view: View, query: Query, document_id: str | None = None) -> Document | None:
-        """Find a document, or a single type's document if `document_id` is None. Checks no permissions."""
+        """Find a document, or a single type's without an id. Checks no permissions."""
         if document_id is None:
             return find_single(view, query)
         document = find_one(view, query, document_id)
@@ -133,7 +129,7 @@ class Reader(NamedTuple):
         return document
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document. Raises NotFoundError if `document` is None."""
+        """Render a document. Raises NotFoundError if it is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -141,7 +137,6 @@ class Reader(NamedTuple):
         return self.rendering(view, query, document, body)
 
     def rendering(self, view: View, query: Query, document: Document, body: bytes) -> Rendering:
-        """Combine a document's rendered body with its entity tag and cache tags."""
         tags = header_value(tags_of_document(view, document, query.selection)) if self._tagged else ""
         return Rendering(body, self._tag(view, document, body), view.snapshot.users, tags)
 
@@ -159,7 +154,7 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key under which rendered documents are cached, or None not to cache them."""
+        """Return the key for cached documents, or None for no caching."""
         if not query.selection.populate:
             return None
         selection = repr((params.get("fields"), params.get("populate"))).encode()
@@ -168,7 +163,6 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse parameters into a query, limited to what the actor may see."""
         try:
             query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         except KeyNameError as error:
@@ -177,7 +171,6 @@ class Reader(NamedTuple):
         return narrow_query(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view of the site that a query reads. It includes users if the query refers to them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.has_user_relations or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
@@ -185,7 +178,6 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users that relations can refer to, or NO_USERS if there are none."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.has_user_relations:
             return NO_USERS

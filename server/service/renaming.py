@@ -1,4 +1,4 @@
-"""Renaming documents and media files, including all references to them (docs/rename.md)."""
+"""Renaming documents and media files with all references (docs/rename.md)."""
 
 from functools import partial
 
@@ -18,7 +18,6 @@ def preview_rename(writes: Writes, request: RenameRequest) -> RenameResult:
 
 
 def rename_message(request: RenameRequest, renamed: RenameResult) -> str:
-    """Return a commit message such as `Rename authors/ann to authors/anna`."""
     pairs = renamed.files.items() or [(request.old, request.new)]
     # The file with the shortest path is the published version in the default locale.
     old, new = min(pairs, key=lambda pair: len(pair[0]))

@@ -1,4 +1,4 @@
-"""JSON rendering of documents, in the flat response format (Strapi 5) or the wrapped format (Strapi 4)."""
+"""JSON rendering of documents: flat (Strapi 5) or wrapped (Strapi 4)."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from decimal import Decimal
@@ -36,10 +36,7 @@ _STEPS_PER_MEMBER = 2  # one step to follow a relation, and one to render its ta
 
 
 class Renderer:
-    """Renderer of documents for one response.
-
-    If `cache_key` is set, documents with populated attributes are cached under it.
-    """
+    """Renderer for one response. With `cache_key`, documents with populated attributes are cached."""
 
     def __init__(
         self, view: View, *, response_format: ResponseFormat = ResponseFormat.V5, cache_key: Hashable = None
@@ -57,7 +54,6 @@ class Renderer:
         return self.renderer_for(selection)(document)
 
     def renderer_for(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders a document. It caches the output if `cache_key` is set."""
         make, count = self._make(selection), self.view.budget.write
         if self.cache_key is not None and selection.populate:
             make = self.view.snapshot.rendered.cached(self.cache_key, make)
@@ -92,10 +88,6 @@ class Renderer:
     def _object_writer(
         self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b""
     ) -> Write:
-        """Return a function that writes JSON objects of one type.
-
-        `first` and `last` are serialized members at the start and the end of each object.
-        """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
         if write is None:
@@ -186,7 +178,6 @@ class Renderer:
         return member
 
     def _count_writer(self, select: Callable[[Any, str], Any] | None) -> Callable[[Any, str, Out], None]:
-        """Return a function that writes the number of items, for `populate[x][count]=true`."""
         template = b'{"data":{"attributes":{"count":%d}}}' if self._wraps else b'{"count":%d}'
 
         def write(items: Any, locale: str, out: Out) -> None:
@@ -197,7 +188,6 @@ class Renderer:
     def _list_writer(
         self, node: Node, *, many: bool, morph: bool
     ) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that writes populated documents, or only the first unless `many` is set."""
         # As in Strapi 4, the documents in a relation to multiple types are not wrapped.
         if morph and self._wraps:
             return Renderer(self.view)._list_writer(node, many=many, morph=True)
@@ -226,7 +216,6 @@ class Renderer:
         return write
 
     def _arranger(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
-        """Return a function that filters and sorts populated documents, or None if neither is needed."""
         attribute, selections = node.attribute, node.selections
         one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
         media = attribute is not None and attribute.type == "media"
@@ -251,7 +240,6 @@ class Renderer:
         return arrange
 
     def _keep_filter(self, uid: str, selection: Selection) -> Keep | None:
-        """Return a function that tells whether to keep a populated document, or None to keep all."""
         tests = []
         if selection.filter is not NO_FILTER and selection.filter != NO_FILTER:
             tests.append(compile_filter(self.view, selection.filter))
@@ -330,7 +318,6 @@ def _component_member(uid: str, *, zone: bool) -> bytes:
 # The cache saves 2.4 of the 84 µs that it takes to read one document that is not cached.
 @lru_cache(maxsize=256)
 def _start_writer(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes the start of a JSON object: an item's ids and the named columns."""
     column_names = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
     values = _values(type_, column_names)
     return lambda item: dumps(values(item.row))[:-1]
@@ -339,7 +326,6 @@ def _start_writer(type_: Type, names: tuple[str, ...]) -> Start:
 # The cache saves 3.2 of the 90 µs that it takes to read one document that is not cached in Strapi 4's format.
 @lru_cache(maxsize=256)
 def _wrapped_start_writer(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function like that of `_start_writer`, but for the format of Strapi 4."""
     head, values = _values(type_, ("id", "documentId")), _values(type_, names)
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
 
@@ -371,7 +357,7 @@ def _with_text(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> bytes:
-    """Serialize a value as JSON. Decimals keep all their digits, and integers can have any size."""
+    """Serialize as JSON. Decimals keep all digits, and integers can have any size."""
     try:
         return orjson.dumps(value, default=_default)
     except TypeError:
@@ -404,7 +390,7 @@ def render_one(
     cache_key: Hashable = None,
     note: str = "",
 ) -> bytes:
-    """Render a response with one document (spec.md 2.1), and with a note if there is one."""
+    """Render a response with one document (spec.md 2.1)."""
     renderer = Renderer(view, response_format=response_format, cache_key=cache_key)
     rendered = renderer.document(document, query.selection)
     return one_answer(rendered, _statuses(view, query, [document]), note)
@@ -419,7 +405,7 @@ def one_answer(rendered: bytes, statuses: Sequence[str] | None = None, note: str
 def render_list(
     view: View, listing: Listing, query: Query, *, response_format: ResponseFormat, cache_key: Hashable = None
 ) -> bytes:
-    """Render a response with a page of documents (spec.md 2.5)."""
+    """Render a page of documents (spec.md 2.5)."""
     show = Renderer(view, response_format=response_format, cache_key=cache_key).renderer_for(query.selection)
     statuses = _statuses(view, query, listing.documents)
     return list_response(map(show, listing.documents), query.page, listing.total, statuses)
@@ -428,10 +414,7 @@ def render_list(
 def list_response(
     rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
 ) -> bytes:
-    """Return the response body for a page of rendered documents.
-
-    `statuses` are the documents' publication statuses, or None to leave them out.
-    """
+    """Return a page of rendered documents. Without `statuses`, these are omitted."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     status_members = {} if statuses is None else {_STATUS_KEY: statuses}
@@ -447,7 +430,7 @@ def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequen
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render media files in the upload API's format, which has no locale and no envelope."""
+    """Render media files as the upload API does: without locale or envelope."""
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")

@@ -1,4 +1,4 @@
-"""Changes to content types and components over the API: permissions, plan, and write."""
+"""Changes of content types and components over the API."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,10 +31,9 @@ MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """Changes to content types, requested by an actor.
+    """Requested changes.
 
-    - `lossy`: whether values may be lost.
-    - `if_match`: the version of the plan that the caller has seen, or "" if none is required.
+    With `lossy`, values may be lost. `if_match` is the version of the plan that the caller saw, or "".
     """
 
     actor: Actor
@@ -45,11 +44,9 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlan:
-    """The plan for a change.
+    """A plan. `version` identifies the files before and after.
 
-    - `version`: identifies the text of every file before and after the change.
-    - `files`: the changes to at most MAX_DIFFS files, schemas before documents.
-    - `total_files`: the number of all files that would change.
+    `files` has at most MAX_DIFFS changes, schemas first.
     """
 
     plan: Plan
@@ -73,10 +70,7 @@ def change_request(caller: Caller, data: object) -> ChangeRequest:
 
 
 def _require_readable(request: ChangeRequest, context: Context, path: str) -> None:
-    """Raise ForbiddenError if the caller may not read the document in the file at `path`.
-
-    This is required because a plan and its errors can contain values of these documents.
-    """
+    """Raise ForbiddenError if the caller may not read a document, which plans can quote."""
     layout = context.layout
     claim, actor = layout.claim(path), request.actor
     if claim is None or may_read_source_of(actor, claim.type, layout.schema, draft=True):
@@ -93,7 +87,7 @@ def _require_readable(request: ChangeRequest, context: Context, path: str) -> No
 
 
 def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
-    """Return the plan for a request. Raises the same errors as `make_change`, except for lost values."""
+    """Return the plan. Raises the errors of `make_change`, except for lost values."""
     found, (plan, version) = writes.planned_files(caller, _planned, request)
     if not caller.branch:
         plan = _note_uncommitted(writes.site.root, plan, found)
@@ -102,7 +96,6 @@ def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> Schem
 
 
 def _note_uncommitted(root: Path, plan: Plan, writes: Iterable[Write]) -> Plan:
-    """Add notes about deleted types: how many of their documents' files have content that is not in git."""
     is_large = sum(len(write.read or b"") for write in writes) > MAX_WRITE_BYTES
     fate = "nothing can restore it" if is_large else "only an undo can restore it, for an hour"
     steps = []
@@ -120,10 +113,9 @@ def _note_uncommitted(root: Path, plan: Plan, writes: Iterable[Write]) -> Plan:
 def make_change(
     writes: Writes, caller: Caller, request: ChangeRequest, message: str, *, undo: bool = False
 ) -> Outcome[Plan]:
-    """Apply the changes in one write. If `undo` is set, the caller can undo it on the served branch.
+    """Apply changes in one write. Raises PreconditionError if the plan differs from `if_match`.
 
-    Raises PreconditionError if the plan is not the one in `if_match`, and ValidationError if the changes are
-    impossible, or would lose values and `lossy` is not set.
+    Raises ValidationError if changes are impossible, or lose values without `lossy`.
     """
     permits = (Permit(CONTENT_TYPE, "write", draft=False),) if undo else ()
     outcome = writes.save(caller, _accepted, request, message=message, permits=permits)
@@ -134,7 +126,6 @@ def make_change(
 
 
 def schema_change_message(changes: Iterable[SchemaChange]) -> str:
-    """Return the commit message for changes."""
     names = []
     for change in changes:
         target = next((change.arguments[key] for key in ("attribute", "type", "component")

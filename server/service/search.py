@@ -1,4 +1,4 @@
-"""Ranked full-text search of the content that the caller is allowed to read (docs/search.md)."""
+"""Ranked full-text search of what the caller may read (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ MAX_HITS = 10_000  # maximum number of hits on all pages of a search together
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Run a search. Return the results as JSON, and the search's scope.
+    """Return search results as JSON, and their scope.
 
     Raises ForbiddenError, ValidationError, or any error of `Search.find`.
     """
@@ -86,7 +86,7 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def read_number(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return a positive integer parameter, or `default` if it is missing. Raises ValidationError."""
+    """Return a positive integer parameter. Raises ValidationError."""
     value = params.get(param)
     if value is None or value == "":
         return default
@@ -96,7 +96,7 @@ def read_number(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Return the requested types, status and locale, limited to what the actor is allowed to see.
+    """Return the requested types, status and locale, limited by permissions.
 
     Raises ForbiddenError or ValidationError.
     """
@@ -118,9 +118,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _type_uids(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Convert API ids to uids. `value` is a list of API ids, or a comma-separated string.
+    """Convert a list or comma-separated API ids to uids.
 
-    Raises the same ValidationError for hidden types as for unknown types.
+    Raises the same ValidationError for hidden and unknown types.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -210,7 +210,7 @@ def _hit(document: Document, score: float, state: State, finder: WordFinder) -> 
 
 
 def api_path(document: Document, type_: Type, settings: Settings) -> str:
-    """Return the document's path in the content API, such as `/api/articles/night-ferry`."""
+    """Return a document's API path, such as `/api/articles/night-ferry`."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"
     else:
@@ -221,7 +221,6 @@ def api_path(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def highlighted_html(fragment: Fragment) -> str:
-    """Return a fragment as escaped HTML, with matching words in <mark>."""
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
@@ -233,7 +232,6 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index_status(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return the index's status as JSON. The document counts are None unless `may_read_all` is set."""
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

@@ -1,4 +1,4 @@
-"""Settings and roles in site.yaml: reading and changing them over the API."""
+"""Reading and changing settings and roles in site.yaml over the API."""
 
 import os
 import re
@@ -82,9 +82,9 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The text of site.yaml, and what was read from it. `problem` describes the first error, or is "".
+    """The text of site.yaml, and its content.
 
-    The description does not contain the invalid value, because that could be a secret.
+    `problem` is the first error or "", without values, which could be secret.
     """
 
     text: str
@@ -99,7 +99,7 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting in site.yaml. `value` is None if it is not set or is secret."""
+    """A setting in site.yaml. `value` is None if it is unset or secret."""
 
     key: SettingKey
     value: Any
@@ -116,10 +116,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """New values for settings in site.yaml, by path.
+    """New settings by path.
 
-    `if_match` is the version of the text that the client read. `prune`: whether to remove sections that
-    become empty.
+    `if_match` is the version that the client read. `prune` removes sections that become empty.
     """
 
     actor: Actor
@@ -130,7 +129,7 @@ class SettingsChange:
 
 @dataclass(frozen=True, slots=True)
 class RoleAccess:
-    """A role, its permissions by subject, and whether the caller is allowed to change and assign it."""
+    """A role's permissions by subject. `changeable` means that the caller may change it."""
 
     name: str
     permissions: Mapping[str, Sequence[str]]
@@ -141,7 +140,7 @@ class RoleAccess:
 
 
 def read_settings_file(writes: Writes) -> SettingsFile:
-    """Read site.yaml from the disk. Raises ConflictError or StorageError."""
+    """Read site.yaml from disk. Raises ConflictError or StorageError."""
     try:
         text = read_regular_file(writes.site.root / FILE).decode()
     except MISSING_FILE_ERRORS:
@@ -154,7 +153,6 @@ def read_settings_file(writes: Writes) -> SettingsFile:
 
 
 def parse_settings(text: str) -> SettingsFile:
-    """Parse the text of site.yaml. If it has an error, the result's `problem` describes it."""
     try:
         file = parse_config_file(FILE, text.removeprefix("\ufeff"), optional=True)
     except SetupError as error:
@@ -164,7 +162,7 @@ def parse_settings(text: str) -> SettingsFile:
 
 
 def list_settings(caller: Caller, file: SettingsFile) -> Iterator[Setting]:
-    """Yield all settings except the roles. Raises ForbiddenError."""
+    """Yield all settings except roles. Raises ForbiddenError."""
     require_settings(caller, "read")
     for key in KEYS.values():
         if key.value_type != "roles":
@@ -186,7 +184,7 @@ def _shown(caller: Caller, file: SettingsFile, key: SettingKey, value: Any) -> A
 
 
 def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
-    """Return the roles with all their permissions. Raises ForbiddenError."""
+    """Return the roles with all permissions. Raises ForbiddenError."""
     require_role(caller, "find")
     return [
         RoleAccess(
@@ -199,7 +197,7 @@ def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
 
 
 def actions_by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
-    """Return the actions for each subject, in the order of the documentation."""
+    """Return the actions for each subject, in the documentation's order."""
     found: dict[str, list[str]] = {}
     for permission in sorted(permissions):
         subject, _, action = permission.rpartition(".")
@@ -212,7 +210,6 @@ def actions_by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str
 
 
 def grantable_actions(schema: Schema) -> Mapping[str, Sequence[str]]:
-    """Return all actions that a role can have, by subject."""
     others = {subject: actions for subject, actions in ACTIONS.items() if subject}
     return {**others, **{subject: known_actions(subject) for subject in schema.subjects}}
 
@@ -229,7 +226,6 @@ def require_role(caller: Caller, *actions: str) -> None:
 
 
 def strip_markdown(markdown: str) -> str:
-    """Return a description without its links and code marks."""
     return _LINK.sub(r"\1", _MORE.sub("", markdown)).replace("`", "")
 
 
@@ -244,10 +240,7 @@ def _written(value: Any) -> str:
 
 
 def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChange:
-    """Parse a request to change settings. A value of None restores the default.
-
-    Raises ForbiddenError or ValidationError.
-    """
+    """Parse new settings, where None restores a default. Raises ForbiddenError or ValidationError."""
     require_settings(caller, "read", "write")
     if not isinstance(data, dict) or not data or len(data) > MAX_CHANGES:
         raise ValidationError('The request body must look like {"data": {"name": "…"}}')
@@ -267,10 +260,7 @@ def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChan
 
 
 def role_change(caller: Caller, settings: Settings, if_match: str, role: str, data: object) -> SettingsChange:
-    """Parse a request to change or create a role. `data` contains the allowed actions by subject.
-
-    Raises ForbiddenError or ValidationError.
-    """
+    """Parse a new or changed role, with actions by subject. Raises ForbiddenError or ValidationError."""
     require_role(caller, "find", "update")
     permissions = data.get("permissions") if isinstance(data, dict) else None
     if not isinstance(permissions, dict) or len(permissions) > MAX_CHANGES:
@@ -298,7 +288,7 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
 
 
 def _require_distinct_name(settings: Settings, new: str) -> None:
-    """Raise ConflictError if a new role and another could be mistaken for each other in references."""
+    """Raise ConflictError if references could confuse two roles."""
     for role in settings.roles:
         if document_id_of(role) == new or document_id_of(new) == role:
             raise ConflictError(
@@ -310,7 +300,7 @@ def _require_distinct_name(settings: Settings, new: str) -> None:
 def remove_role_change(
     caller: Caller, settings: Settings, if_match: str, role: str, users: int
 ) -> SettingsChange:
-    """Return the change that removes a role from site.yaml. `users` is the number of users with the role.
+    """Return the removal of a role that `users` users have.
 
     Raises ForbiddenError, NotFoundError or ConflictError.
     """
@@ -326,7 +316,6 @@ def remove_role_change(
 
 
 def preview_change(writes: Writes, caller: Caller, change: SettingsChange) -> Sequence[FileChange]:
-    """Return the diff of site.yaml for a change, without the values of secret settings."""
     _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
@@ -334,9 +323,9 @@ def preview_change(writes: Writes, caller: Caller, change: SettingsChange) -> Se
 
 
 def settings_diff(text: str, before: str, after: str) -> FileChange:
-    """Return the change of site.yaml. `before` and `after` are the file's texts without secrets.
+    """Return the change between two texts without secrets.
 
-    `text` is the current text, or "" if the file is created.
+    `text` is the current text, or "" for a new file.
     """
     lines = diff_lines(split_lines(before), split_lines(after), 0)
     shown = [part for line in lines for part in line.split("\n")]
@@ -346,7 +335,7 @@ def settings_diff(text: str, before: str, after: str) -> FileChange:
 def make_change(
     writes: Writes, caller: Caller, change: SettingsChange, message: str
 ) -> tuple[SettingsFile, str]:
-    """Change site.yaml. Return the file after the write, and the commit.
+    """Change site.yaml. Return the file and the commit.
 
     Raises PreconditionError, ValidationError, ForbiddenError, ConflictError or any error of `Writes.save`.
     """
@@ -357,7 +346,6 @@ def make_change(
 
 
 def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
-    """Change site.yaml in the changeset. Return its text before and after the change."""
     before = text_before(context, change.if_match)
     after = change_settings_text(before, change.values, prune=change.prune)
     old, new = parse_settings(before), parse_settings(after)
@@ -370,7 +358,7 @@ def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
 
 
 def text_before(context: Context, if_match: str) -> str:
-    """Return the text of site.yaml before a change. Raises PreconditionError."""
+    """Return site.yaml before a change. Raises PreconditionError."""
     text = context.changeset.text(FILE) if context.changeset.exists(FILE) else ""
     version = version_of_text(text)
     if not matches_version(if_match, version):
@@ -379,7 +367,6 @@ def text_before(context: Context, if_match: str) -> str:
 
 
 def _require_valid(new: SettingsFile, schema: Schema, paths: Sequence[Path]) -> None:
-    """Raise ValidationError if the server would reject the new settings."""
     wrong = settings_errors(new, schema)
     if wrong:
         names = [".".join(path) for path in paths]
@@ -404,7 +391,7 @@ def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
 
 
 def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
-    """Raise ValidationError for a value that is valid in the file, but may not be set over the API."""
+    """Raise ValidationError for a value that only the file may contain."""
     for name in (".".join(path) for path in paths):
         if key := KEYS.get(name):
             must = violated_bound(key, value_of(new.settings, name))
@@ -417,9 +404,9 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
 
 
 def _without_value(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
-    """Return the name of the changed setting that an error is about, and the error's message.
+    """Return the setting that an error is about, and its message.
 
-    If it is about none of `names`, the name is "" and the message does not contain the value.
+    If it is about none of `names`, the setting is "", and the message omits the value.
     """
     name = _name_in(error.message, names)
     return name, str(error) if name else _FOUND.sub("", str(error))
@@ -430,7 +417,7 @@ def _name_in(message: str, names: Sequence[str]) -> str:
 
 
 def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
-    """Raise ForbiddenError if a role gains or loses a permission that the actor does not have."""
+    """Raise ForbiddenError if a change affects a permission that the actor lacks."""
     for role in old.roles.keys() | new.roles.keys():
         changed = old.roles.get(role, frozenset()) ^ new.roles.get(role, frozenset())
         for permission in sorted(changed):
@@ -443,7 +430,7 @@ def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
 
 
 def invalid(errors: Sequence[tuple[str | tuple[str, ...], str]]) -> ValidationError:
-    """Return the error for some invalid values. Each has a path, which can be dotted, and a message."""
+    """Return an error for invalid values, each with a path and a message."""
     rows = [
         {
             "path": path.split(".") if isinstance(path, str) else list(path),

@@ -1,4 +1,4 @@
-"""Reading and replacing the source text of a document version's file."""
+"""Reading and replacing the source text of documents' files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file of a document version. `draft` is set if the request asks for the draft."""
+    """A version's file. `draft` is set if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -36,7 +36,7 @@ class SourceFile:
     draft: bool
 
     def in_state(self, state: State) -> "SourceFile":
-        """Return the same version's file in another state. Raises NotFoundError if it has been deleted."""
+        """Return the file in another state. Raises NotFoundError."""
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
         return replace(self, caller=replace(self.caller, state=state), document=document)
@@ -44,11 +44,9 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a file, with its passwords masked.
+    """A file's text with masked passwords.
 
-    - `version`: the text's version, which `NewSource.if_match` must name to replace it.
-    - `other_keys`: the text of the keys that the content type does not define.
-    - `problem`: the syntax error in the text, or None.
+    `version` is needed to replace it. `other_keys` is the text of keys that the type lacks.
     """
 
     text: str
@@ -59,10 +57,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """New text for a file.
-
-    It replaces the whole file (`text`), or only keys that the content type does not define (`other_keys`).
-    """
+    """New text of the file, or only of keys that the type lacks (`other_keys`)."""
 
     if_match: str
     text: str | None = None
@@ -78,12 +73,10 @@ def find_source(
     *,
     to_write: bool = False,
 ) -> SourceFile:
-    """Return the file of a document version. `document_id` is "" for a single type.
+    """Return a version's file. `document_id` is "" for a single type.
 
-    To read or write a branch or a past commit, the caller needs permission under both its schema and
-    `served_schema`. With `to_write`, permission to change the file is required, too.
-
-    Raises ForbiddenError, NotFoundError or ValidationError.
+    The caller needs permission under the served schema, too. Raises ForbiddenError, NotFoundError or
+    ValidationError.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -105,7 +98,7 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
-    """Return the text of a file in a commit or, if `commit` is "", on disk.
+    """Return a file's text in a commit, or on disk for "".
 
     Raises NotFoundError, ConflictError, StorageError or LimitError.
     """
@@ -123,7 +116,6 @@ def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield all versions of the document, in any locale, whose files the caller may see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -138,9 +130,9 @@ def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[Fil
 def replace_source(
     writes: Writes, file: SourceFile, new: NewSource, message: str = ""
 ) -> tuple[SourceFile, str]:
-    """Replace the text of a file. Return the changed file and the commit.
+    """Replace a text. Return the changed file and the commit.
 
-    Raises the same errors as `server.write.source.replace_source` and `Writes.save`.
+    Raises the errors of `server.write.source.replace_source` and `Writes.save`.
     """
 
     def addressed(document_id: str) -> list[Key]:

@@ -1,4 +1,4 @@
-"""Management of API tokens: which permissions they can have, and who may create or revoke them."""
+"""Listing, creating and revoking API tokens."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ TOO_MUCH_MESSAGE = "You can't create or revoke a token that can do more than you
 
 @dataclass(frozen=True, slots=True)
 class ListedToken:
-    """An API token, when it was last used, whether the caller is allowed to revoke it, and its maker."""
+    """An API token. `changeable` means that the caller may revoke it."""
 
     token: Token
     last_used: str | None
@@ -38,7 +38,7 @@ class ListedToken:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A request for a token. `lifetime` is None for a token that does not expire."""
+    """A request for a token. `lifetime` is None if it never expires."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class NewToken:
 
 
 def list_tokens(directory: "Directory", caller: Caller) -> list[ListedToken]:
-    """Return all tokens, without their secret strings. Raises ForbiddenError."""
+    """Return all tokens without their secrets. Raises ForbiddenError."""
     require_of_site(caller.actor, TOKEN, "read", caller.state.schema)
     used, tokens = directory.accounts.last_uses.all(), directory.accounts.tokens()
     caller.budget.spend(len(tokens))
@@ -73,7 +73,7 @@ def _maker(directory: "Directory", actor: Actor, token: Token) -> Mapping[str, A
 
 
 def create_token(directory: "Directory", caller: Caller, data: object) -> tuple[ListedToken, str]:
-    """Create a token. Return the token and its secret string.
+    """Create a token. Return it and its secret.
 
     Raises ForbiddenError, ValidationError, or ConflictError if the name is taken.
     """
@@ -131,7 +131,6 @@ def _covers_kind(actor: Actor, kind: str, permissions: Iterable[str]) -> bool:
 
 
 def is_token_name(name: str) -> bool:
-    """Return whether a new token can have this name. The name also appears as the author of commits."""
     return _NAME.fullmatch(name) is not None
 
 

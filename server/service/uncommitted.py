@@ -1,4 +1,4 @@
-"""Uncommitted changes: listing, comparing and committing changed files."""
+"""Listing, comparing and committing uncommitted changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ from server.write.source import MaskedText, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """One page of the files that differ from the commit `head`. `total` counts the files on all pages.
+    """A page of files that differ from `head`; `total` counts all.
 
-    Each file comes with the names of its changed attributes, or None if it contains no document.
+    Each has the names of changed attributes, or None if it holds no document.
     """
 
     head: str
@@ -47,9 +47,9 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """The changes to one file since the commit `head`.
+    """A file's changes since `head`.
 
-    `attributes` is None if the file contains no document. `lines` is a diff, or None if it can't be shown.
+    `attributes` is None if it holds no document, and `lines` if no diff can be shown.
     """
 
     head: str
@@ -59,9 +59,9 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return one page of the files with uncommitted changes that the caller is allowed to see.
+    """Return a page of visible uncommitted changes.
 
-    Raises ForbiddenError, or ConflictError if the site has no commits.
+    Raises ForbiddenError, or ConflictError if there are no commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -79,7 +79,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 
 
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
-    """Return the uncommitted changes to the file at `path`.
+    """Return a file's uncommitted changes.
 
     Raises ForbiddenError, NotFoundError, ConflictError or ValidationError.
     """
@@ -102,10 +102,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit the current content of files as the caller, and return the commit id.
-
-    Raises ForbiddenError, ValidationError or ConflictError.
-    """
+    """Commit files. Return the commit. Raises ForbiddenError, ValidationError or ConflictError."""
     require_history(caller)
     require_history(caller, "commit")
     authorship = writes.authorship(caller)
@@ -115,7 +112,6 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller may see under both the current and the committed schema."""
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:
@@ -136,7 +132,7 @@ def _is_document(changed_file: ChangedFile) -> bool:
 
 
 def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a diff with masked passwords and secret settings, or None if it can't be shown."""
+    """Return a diff with masked secrets, or None if it can't be shown."""
     version = changed_file.version(head)
     is_settings = SETTINGS in (version.before, version.path, changed_file.change.path)
     name = f"{version.parent}:./{version.before}"

@@ -26,11 +26,10 @@ DEFAULT_MESSAGE = "Undo a change"
 def undo_write(
     writes: Writes, caller: Caller, id_: str, *, can_redo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that an earlier write changed, and return the paths that the caller may see.
+    """Restore files that a write changed. Return the visible paths.
 
-    If `can_redo` is set, the caller can undo the restoration, too.
-
-    Raises ForbiddenError or NotFoundError, or ConflictError if the files have been changed again.
+    With `can_redo`, this can be undone, too. Raises ForbiddenError, NotFoundError, or ConflictError if files
+    have changed again.
     """
     actor = caller.actor
     may = may_write(actor, caller.state.schema.content_types) or actor.may("upload", "upload")

@@ -25,15 +25,13 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def changes_schema(permits: Collection[Permit]) -> bool:
-    """Return whether a write changed content types, and could therefore change any document."""
     return any(required.uid == CONTENT_TYPE for required in permits)
 
 
 def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller no longer has the permissions that the write required.
+    """Raise ForbiddenError if the caller lacks permissions of the write.
 
-    Raises NotFoundError if the content type no longer exists, or if this version of Bifolio can't undo the
-    write.
+    Raises NotFoundError if the type is gone or the write can't be undone.
     """
     for required in permits:
         if required.uid == UPLOAD:
@@ -52,9 +50,9 @@ def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def require_undo(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if the undo would create or delete a document, but the caller may not do that.
+    """Raise ForbiddenError for an undo that creates or deletes without permission.
 
-    `require_write_permits` checks all other permissions.
+    `require_write_permits` checks the rest.
     """
     for document in documents:
         for verb, places in _undo_writes(document):
@@ -63,7 +61,6 @@ def require_undo(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _undo_writes(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield each kind of write that the undo makes, with the locales and statuses that it affects."""
     now, then = (
         {locale for locale, _ in places} for places in (document.versions_before, document.versions_after)
     )
@@ -76,7 +73,6 @@ def _undo_writes(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Pla
 
 
 def may_undo(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write. `permits` are the permissions that the write required."""
     try:
         require_write_permits(caller, permits)
         require_undo(caller, documents)
@@ -86,7 +82,7 @@ def may_undo(caller: Caller, permits: Sequence[Permit], documents: Sequence[Undo
 
 
 def file_visibility(caller: Caller) -> Callable[[str], bool]:
-    """Return a function that checks whether the caller is allowed to see the file at a path."""
+    """Return a function that tells whether the caller may see a path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Plans for file changes that an editor makes itself, because it has unsaved files open."""
+"""File changes that an editor makes itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,18 +20,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class EditorPlan:
-    """The changes that an editor must make.
-
-    `texts` maps a file's old path to its text before and after. `renames` maps old paths to new paths.
-    """
+    """Changes for an editor. `texts` maps old paths to texts before and after."""
 
     texts: Mapping[str, tuple[str, str]]
     renames: Mapping[str, str]
 
 
 class _OpenFiles(WorkingTree):
-    """A site's files. For files that are open in the editor, the editor's text replaces the text on disk."""
-
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         super().__init__(root)
         self._texts = texts
@@ -84,7 +79,6 @@ def _plan(overlay: UnsavedSite, changeset: Changeset, renamed: RenameResult | No
 
 
 def _moved_paths(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the new paths, by old path, of the files that move together with a document."""
     top = f"{changeset.root}/"
     known = set(renames)
     sources = (

@@ -1,6 +1,6 @@
-"""Management of users by other users: invitations, roles, blocking and sessions (docs/access.md).
+"""Management of users by other users (docs/access.md).
 
-A caller can act only on users, and assign only roles, that can do no more than the caller.
+Callers can act only on users, and assign only roles, that can do no more than themselves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,12 +31,7 @@ _CHANGEABLE = ("username", "email", "role", "blocked")
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in a list.
-
-    - `last_seen`: when the user last made a request
-    - `sessions`: the number of the user's sessions
-    - `is_changeable`: whether the caller may change the user
-    """
+    """A user in a list. `is_changeable` means that the caller may change the user."""
 
     user: User
     last_seen: str | None
@@ -47,7 +42,7 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserFilter:
-    """A filter for users: a part of their name or email address, and a role."""
+    """A part of the name or email address, and a role."""
 
     text: str = ""
     role: str = ""
@@ -60,7 +55,7 @@ class UserFilter:
 
 @dataclass(frozen=True, slots=True)
 class UserManagement:
-    """The users of a site, as one caller can manage them."""
+    """The users that one caller can manage."""
 
     directory: "Directory"
     caller: Caller
@@ -82,12 +77,11 @@ class UserManagement:
         return self._listed([self._find_user(key)])[0]
 
     def sessions(self, key: str) -> Sequence[Login]:
-        """Return a user's sessions, the last used first. Raises ForbiddenError or NotFoundError."""
+        """Return a user's sessions, last used first. Raises ForbiddenError or NotFoundError."""
         user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         return self.directory.logins.list_for_user(user.id)
 
     def assignable_roles(self) -> Mapping[str, bool]:
-        """Return the roles that users can have, each with whether the caller may assign it."""
         return {
             role: may_assign(self.caller.actor, self.settings, role)
             for role in self.settings.roles
@@ -97,7 +91,7 @@ class UserManagement:
     # --- changes ------------------------------------------------------------------------------------
 
     def invite(self, data: object) -> tuple[ListedUser, str]:
-        """Create a user without a password. Return the user, and a code with which they set their password.
+        """Create a user without a password. Return the user and a code for it.
 
         Raises ForbiddenError, DuplicateUserError or ValidationError.
         """
@@ -111,17 +105,14 @@ class UserManagement:
         return self._listed([user])[0], self.directory.users.invitation_code(user)
 
     def invite_again(self, key: str) -> tuple[ListedUser, str]:
-        """Return a new code with which a user sets their password, and invalidate the earlier code.
-
-        Raises ForbiddenError or NotFoundError.
-        """
+        """Return a new code, and invalidate the earlier one. Raises ForbiddenError or NotFoundError."""
         user = self._user_to_change(key)
         if user.id not in self.directory.users.ids_without_password():
             require_takeover(self.caller.actor, self.settings, user.role)
         return self._listed([user])[0], self.directory.users.invitation_code(user)
 
     def update(self, key: str, data: object, if_match: str) -> ListedUser:
-        """Change a user's name, email address or role, or block the user.
+        """Change or block a user.
 
         Raises ForbiddenError, NotFoundError, PreconditionError, DuplicateUserError or ValidationError.
         """
@@ -151,7 +142,7 @@ class UserManagement:
         self.directory.accounts.last_uses.forget(user_key(user.id))
 
     def end_sessions(self, key: str) -> None:
-        """Sign a user out on all devices. Raises ForbiddenError or NotFoundError."""
+        """Sign a user out everywhere. Raises ForbiddenError or NotFoundError."""
         user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         self.directory.users.end_sessions(user.id)
         self.directory.logins.end_all(user.id)
@@ -172,7 +163,7 @@ class UserManagement:
             raise forbidden(self.caller.actor, "user", action, is_type=False)
 
     def _find_user(self, key: str) -> User:
-        """Return the user with this id, or the caller if `key` is "me". Raises NotFoundError."""
+        """Return a user; `key` is an id or "me". Raises NotFoundError."""
         own = str(self.caller.actor.user_id) if key == OWN else key
         is_number = own.isascii() and own.isdigit()
         user = self.directory.users.get(int(own[:MAX_ID_CHARS])) if is_number else None
@@ -202,7 +193,7 @@ class UserManagement:
         ]
 
     def _read_user(self, data: object, *, creating: bool) -> dict[str, Any]:
-        """Return the values in a request body. Raises a ValidationError that lists all mistakes."""
+        """Parse a body. Raises a ValidationError that lists all mistakes."""
         if not isinstance(data, dict) or not data:
             raise ValidationError('The request body must look like {"data": {"role": "…"}}')
         allowed = _CHANGEABLE[:3] if creating else _CHANGEABLE
@@ -224,7 +215,6 @@ class UserManagement:
 
 
 def may_assign(actor: Actor, settings: Settings, role: str) -> bool:
-    """Return whether an actor may give a role to users, and change users who have it."""
     return role == DEFAULT_ROLE or has_all(actor, settings.roles.get(role, frozenset()))
 
 
@@ -234,17 +224,16 @@ def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
 
 
 def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
-    """Raise ForbiddenError unless the actor has all permissions of a role.
+    """Raise ForbiddenError unless the actor has all permissions of a role, even of DEFAULT_ROLE.
 
-    This check is for changes that would let the actor sign in as a user with the role, such as a new password
-    or email address. Unlike `require_assignable`, it makes no exception for DEFAULT_ROLE.
+    This guards changes that let the actor sign in as the user.
     """
     if not has_all(actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
 
 
 def accept_invitation(directory: "Directory", body: object) -> User:
-    """Set the password of an invited user, and return the user. Raises ValidationError."""
+    """Set an invited user's password. Raises ValidationError."""
     form = read_form(body, {"code": 1, "password": MIN_PASSWORD_CHARS})
     user = directory.users.spend_reset_code(form["code"])
     if user is None:

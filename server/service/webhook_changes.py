@@ -1,4 +1,4 @@
-"""Webhooks in site.yaml: creating, changing and deleting them over the API (docs/webhooks.md)."""
+"""Creating, changing and deleting webhooks in site.yaml over the API (docs/webhooks.md)."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ _FIXED: Mapping[str, str] = {
 
 
 class Verb(StrEnum):
-    """What a request does with a webhook."""
+    """Kind of change of a webhook."""
 
     CREATE = "Create"
     CHANGE = "Change"
@@ -64,11 +64,9 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookChange:
-    """A change of a webhook in site.yaml.
+    """A change of a webhook.
 
-    - `values`: the new values by key; None restores the default. In `headers`, None removes a header
-    - `if_match`: identifies the text that the client read
-    - `types`: the names that the key `types` can contain
+    In `values`, None restores a default; in `headers`, it removes a header. `types` are allowed names.
     """
 
     verb: Verb
@@ -83,7 +81,7 @@ class WebhookChange:
 
     @property
     def sent(self) -> frozenset[str]:
-        """The URL and header values that the caller has sent, and that need not be masked."""
+        """Values sent by the caller, which need no mask."""
         headers = self.values.get("headers") or {}
         return frozenset(filter(None, (self.values.get("url"), *headers.values())))
 
@@ -98,7 +96,7 @@ def may_change_webhooks(caller: Caller) -> bool:
 def require_change(caller: Caller, *, sends: bool) -> None:
     """Raise ForbiddenError if a caller may not change webhooks.
 
-    If `sends` is set, the caller must also be able to read all content, because webhooks send it.
+    With `sends`, the caller must be able to read all that webhooks send.
     """
     for action in ("read", "write"):
         require_of_site(caller.actor, WEBHOOK, action, caller.state.schema)
@@ -120,7 +118,7 @@ def parse_creation(caller: Caller, if_match: str, data: object) -> WebhookChange
 
 
 def parse_change(caller: Caller, if_match: str, name: str, data: object) -> WebhookChange:
-    """Parse a request to change some values of a webhook. Raises ForbiddenError or ValidationError."""
+    """Parse a request to change a webhook. Raises ForbiddenError or ValidationError."""
     require_change(caller, sends=True)
     if isinstance(data, dict) and data.get("name") == name:
         data = {key: value for key, value in data.items() if key != "name"}
@@ -131,7 +129,7 @@ def parse_change(caller: Caller, if_match: str, name: str, data: object) -> Webh
 
 
 def parse_deletion(caller: Caller, if_match: str, name: str) -> WebhookChange:
-    """Return the change for a request to delete a webhook. Raises ForbiddenError."""
+    """Return the change that deletes a webhook. Raises ForbiddenError."""
     require_change(caller, sends=False)
     return WebhookChange(Verb.DELETE, name, if_match)
 
@@ -207,9 +205,9 @@ def _types(caller: Caller) -> Sequence[str]:
 
 
 def version_for(writes: Writes, settings: Settings) -> str:
-    """Return the version of site.yaml, or "" if the file can't be read.
+    """Return the version of site.yaml.
 
-    Also return "" if the file is valid and contains other webhooks than the settings.
+    It is "" if the file is unreadable, or valid with other webhooks than the settings.
     """
     try:
         file = read_settings_file(writes)
@@ -219,7 +217,7 @@ def version_for(writes: Writes, settings: Settings) -> str:
 
 
 def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequence[FileChange]:
-    """Return the diff that a change makes in site.yaml, without secrets that the caller has not sent."""
+    """Return the diff, without secrets that the caller has not sent."""
     _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
@@ -229,7 +227,7 @@ def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequenc
 def make_change(
     writes: Writes, caller: Caller, change: WebhookChange, message: str
 ) -> tuple[Caller, str, str]:
-    """Change site.yaml. Return the caller with the new state, the version of the file, and the commit.
+    """Change site.yaml. Return the new caller, version and commit.
 
     Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.save`.
     """
@@ -241,7 +239,7 @@ def make_change(
 
 
 def create_secret(root: Path, name: str) -> str | None:
-    """Generate the secret of a new webhook. Return None if it can't be stored."""
+    """Generate a secret, or return None if it can't be stored."""
     try:
         with rotation_lock(root) as is_held:
             return generate(root, name) if is_held else None
@@ -250,10 +248,9 @@ def create_secret(root: Path, name: str) -> str | None:
 
 
 def forget_former(root: Path, database: EventDatabase, change: WebhookChange, last_event: int | None) -> None:
-    """Delete the state of a deleted webhook, or of an earlier one that had the name of a new one.
+    """Delete the state of a deleted webhook, or of an earlier one of the same name.
 
-    `last_event` is the number of the last event that the earlier webhook could have sent, or None for the
-    newest event. site.yaml has already been written, so an error is only logged.
+    `last_event` is the last that it could send; None means the newest. Errors are logged.
     """
     try:
         last_event = database.bounds().last if last_event is None else last_event
@@ -268,7 +265,6 @@ def forget_former(root: Path, database: EventDatabase, change: WebhookChange, la
 
 
 def _prepare(change: WebhookChange, context: Context) -> tuple[str, str]:
-    """Put the new text of site.yaml into the changeset. Return the text before and after the change."""
     before = text_before(context, change.if_match)
     old = parse_settings(before)
     if old.problem:
@@ -285,7 +281,6 @@ def _prepare(change: WebhookChange, context: Context) -> tuple[str, str]:
 
 
 def _edited(old: SettingsFile, change: WebhookChange) -> tuple[list[Any], int]:
-    """Return the new list of webhooks, and the index of the changed one."""
     written, names = old.file.get(WEBHOOKS), [webhook.name for webhook in old.settings.webhooks]
     entries: list[Any] = list(written) if isinstance(written, list) else []
     if change.verb is Verb.CREATE:
@@ -310,7 +305,6 @@ def _edited(old: SettingsFile, change: WebhookChange) -> tuple[list[Any], int]:
 def _with_values(
     entry: Mapping[str, Any], webhook: Webhook, settings: Settings, change: WebhookChange
 ) -> dict[str, Any]:
-    """Return a webhook's entry in site.yaml with new values. Values that stay the same are not rewritten."""
     new = dict(entry)
     for key, value in change.values.items():
         if key == "headers":
@@ -341,13 +335,11 @@ def _is_same(webhook: Webhook, key: str, value: Any) -> bool:
 
 
 def _new_headers(webhook: Webhook, sent: Mapping[str, str | None] | None) -> dict[str, str]:
-    """Return a webhook's headers after a change. The values of headers that are not in `sent` are kept."""
     sent = dict.fromkeys(webhook.headers) if sent is None else sent
     return {name: value for name, value in {**webhook.headers, **sent}.items() if value is not None}
 
 
 def _require_address(webhook: Webhook, url: str, settings: Settings, change: WebhookChange) -> None:
-    """Raise ValidationError if a webhook must not be sent to a new URL."""
     if url == webhook.url:
         return
     if wrong := check_url(url):
@@ -371,10 +363,9 @@ def _require_address(webhook: Webhook, url: str, settings: Settings, change: Web
 
 
 def _require_allowed_port(url: str, settings: Settings) -> None:
-    """Raise ValidationError if a URL has a private host, and site.yaml does not name it with its port.
+    """Raise ValidationError for a private host that site.yaml does not allow with this port.
 
-    An entry without a port is for webhooks that are written in the file. A caller of the API could otherwise
-    reach all other services on the host.
+    Otherwise, callers could reach all services on the host.
     """
     host, port = address_of(url)
     if host not in settings.webhooks_allow and not _is_private(host):
@@ -402,9 +393,9 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[tuple[str, ...], str]:
-    """Return the path of the value in the changed webhook that caused an error, and the error's message.
+    """Return the path of the value that an error is about, and the message.
 
-    The path is a key, `headers` with the name of a header, or "" if it is unknown.
+    The path is a key, `headers` with a header's name, or "".
     """
     for path, place in new.file.positions.items():
         is_here = place.line == error.line and error.column in (place.column, place.value_column)

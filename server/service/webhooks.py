@@ -1,4 +1,4 @@
-"""Webhooks over the API: status, deliveries, test requests, replays and secrets (docs/webhooks.md)."""
+"""Status, deliveries, tests, replays and secrets of webhooks (docs/webhooks.md)."""
 
 import os
 import time
@@ -44,12 +44,10 @@ STATE_OF = {stored: state for state, all_stored in STATES.items() for stored in 
 
 @dataclass(frozen=True, slots=True)
 class ListedWebhook:
-    """A webhook without its secrets.
+    """A webhook without secrets.
 
-    - `status`: the status of deliveries, or None if the caller may not see it
-    - `disabled_at`: when a 410 response disabled the webhook, or None
-    - `previous_until`: until when requests are also signed with the previous secret, or None
-    - `problem`: why the webhook can't send requests, or ""
+    `status` is None if hidden. Requests are also signed with the previous secret until `previous_until`.
+    `problem` is why it can't send, or "".
     """
 
     webhook: Webhook
@@ -64,7 +62,6 @@ class ListedWebhook:
 
 
 def may_read_sent(actor: Actor, schema: Schema) -> bool:
-    """Return whether an actor may read all that webhooks can send: documents, drafts, media and commits."""
     may_files = may_find(actor, UPLOAD) and actor.may("history", "read")
     return may_files and all(
         may_find(actor, type_.uid) and (not type_.draft_publish or has_draft_permission(actor, type_.uid))
@@ -73,12 +70,12 @@ def may_read_sent(actor: Actor, schema: Schema) -> bool:
 
 
 def rotation_lock(root: Path) -> AbstractContextManager[bool]:
-    """Context manager: try to acquire the lock for generating secrets, and yield whether this succeeded."""
+    """Try to lock the generation of secrets. Yields True on success."""
     return FileLock(state_folder(root) / "rotation-lock").held(ROTATION_TIMEOUT_S)
 
 
 class Webhooks:
-    """A site's webhooks, as one caller may use them. `database` is the site's event log."""
+    """A site's webhooks for one caller. `database` is the event log."""
 
     def __init__(self, root: Path, database: EventDatabase, caller: Caller) -> None:
         self._root, self._database, self._caller = root, database, caller
@@ -86,7 +83,7 @@ class Webhooks:
         self._sees_sent = may_read_sent(caller.actor, self._schema)
 
     def find_all(self) -> list[ListedWebhook]:
-        """Return all webhooks in the order of site.yaml. Raises ForbiddenError or StorageError."""
+        """Return webhooks as in site.yaml. Raises ForbiddenError or StorageError."""
         self._require("read")
         return [self._listed(webhook) for webhook in self._settings.webhooks]
 
@@ -98,10 +95,9 @@ class Webhooks:
     def deliveries(
         self, name: str, limit: int, before: int | None, state: str
     ) -> tuple[list[Delivery], bool]:
-        """Return a page of deliveries, newest first, and whether there are more.
+        """Return deliveries, newest first, and True if there are more.
 
-        `before` selects deliveries with a lower number. `state` is one of `STATES`, or "" for all. Raises
-        ForbiddenError, NotFoundError or StorageError.
+        `before` is a delivery's number. Raises ForbiddenError, NotFoundError or StorageError.
         """
         self._require_sent()
         webhook, states = self._find(name), STATES.get(state, ())
@@ -110,7 +106,7 @@ class Webhooks:
         return found[:limit], len(found) > limit
 
     def delivery(self, name: str, webhook_id: str) -> tuple[Delivery, Exchange | None]:
-        """Return a delivery with its last request and response. Raises ForbiddenError or NotFoundError."""
+        """Return a delivery with its last exchange. Raises ForbiddenError or NotFoundError."""
         self._require_sent()
         webhook = self._find(name)
         found = self._database.query(lambda c: _with_exchange(c, webhook, webhook_id))
@@ -119,7 +115,7 @@ class Webhooks:
         return found
 
     def test(self, name: str) -> Outcome:
-        """Send a sample request, and wait for the response. Raises ForbiddenError or ConflictError."""
+        """Send a sample, and wait for the response. Raises ForbiddenError or ConflictError."""
         self._require("read", "send")
         webhook = self._find(name)
         if problem := _environment_problem(webhook):
@@ -140,7 +136,7 @@ class Webhooks:
         return self.delivery(name, webhook_id)
 
     def enable(self, name: str) -> ListedWebhook:
-        """Enable a webhook that a 410 response has disabled. Raises ForbiddenError or NotFoundError."""
+        """Enable a webhook that a 410 response disabled. Raises ForbiddenError or NotFoundError."""
         self._require("read", "send")
         webhook, last = self._find(name), self._database.bounds().last
         with self._database.writing() as transaction:
@@ -148,7 +144,7 @@ class Webhooks:
         return self._listed(webhook)
 
     def rotate(self, name: str) -> tuple[str, ListedWebhook]:
-        """Generate a new secret, and return it. The old one stays valid for OVERLAP_S seconds.
+        """Generate a new secret. The old one stays valid for OVERLAP_S seconds.
 
         Raises ForbiddenError, NotFoundError or ConflictError.
         """
@@ -208,7 +204,7 @@ class Webhooks:
 
 
 def _environment_problem(webhook: Webhook) -> str:
-    """Return why the webhook's environment variables can't be used, without their names, or ""."""
+    """Return why variables can't be used, without naming them, or ""."""
     try:
         resolve_environment(webhook, os.environ)
     except SetupError as error:
@@ -224,7 +220,7 @@ def _with_exchange(
 
 
 def request_headers(delivery: Delivery, webhook: Webhook) -> dict[str, str]:
-    """Return the headers of a delivery's requests. Signatures and the values from site.yaml are masked."""
+    """Return a delivery's headers, with secrets masked."""
     return {
         "Content-Type": "application/json",
         "X-Strapi-Event": delivery.event.kind,

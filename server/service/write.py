@@ -1,4 +1,4 @@
-"""Write operations: permission checks, preparation, saving, and rendering of the result."""
+"""Write operations: permissions, preparation, saving and rendering."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -52,12 +52,9 @@ Sign = Callable[[Actor], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request to write documents. Either all operations succeed, or none is applied.
+    """A request to write documents, all or none.
 
-    - `is_batch`: whether operations can refer to earlier operations.
-    - `dry_run`: whether to report the changes without saving anything.
-    - `diff`: whether the result also contains the changes that the write made.
-    - `undo`: whether the caller wants to be able to undo the write.
+    In a batch, operations can refer to earlier ones. `diff` adds the changes to the result.
     """
 
     caller: Caller
@@ -71,7 +68,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write, until `expires`."""
+    """The id with which the caller can undo a write until `expires`."""
 
     id: str
     expires: datetime
@@ -79,9 +76,9 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A document that was written. `document_id` is "" if there was nothing to delete.
+    """A written document. `document_id` is "" if there was nothing to delete.
 
-    `merged`: whether the write was merged with newer changes.
+    `merged` means merged with newer changes.
     """
 
     write: DocumentWrite
@@ -97,9 +94,9 @@ class Written:
         return self.write.render(self.state, self.document_id)
 
     def render_within_limits(self) -> Rendering:
-        """Render the document or, if that exceeds a limit, only its ids with a note.
+        """Render the document, or only ids and a note beyond a limit.
 
-        Raises NotFoundError if the document has since been deleted.
+        Raises NotFoundError if it has since been deleted.
         """
         try:
             return self.render()
@@ -110,10 +107,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a command: the written documents or, for a dry run, the changes in `files`.
+    """A command's documents, or a dry run's changes in `files`.
 
-    If `Command.diff` is set, both are present. If a diff exceeds a limit, `files` is None and `note` says
-    why. `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
+    With `Command.diff`, it has both. If a diff is too large, `files` is None and `note` says why. `commit` is
+    "pending" if made later, and "" if never.
     """
 
     state: State
@@ -126,7 +123,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """The outcome of `Writes.save`. `result` is what `prepare` returned; other fields are as in `Result`."""
+    """Outcome of `Writes.save`. `result` comes from `prepare`; the rest is as in `Result`."""
 
     state: State
     result: Made
@@ -135,9 +132,9 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Write operations on a site's files, on any branch. Thread-safe.
+    """Write operations, on any branch. Thread-safe.
 
-    `sign` returns the author of an actor's commits. `source` is recorded in the event log.
+    `sign` returns an actor's author. `source` is recorded in the event log.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -146,7 +143,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller, switched to a branch. Raises ForbiddenError or ValidationError."""
+        """Switch the caller to a branch. Raises ForbiddenError or ValidationError."""
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
             raise ValidationError('"branch" must be a single branch name')
@@ -156,7 +153,6 @@ class Writes:
         return replace(caller, state=self._writer.state(name, today), branch=BranchContext(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the last commit of the caller's branch, or "" for the served branch."""
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
@@ -204,10 +200,10 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Save the files that `prepare` changes, on the caller's branch.
+        """Save the files that `prepare` changes.
 
-        If `permits` is not empty, the caller can undo a write to the served branch. Raises the errors of
-        `prepare`, `Site.write` and `BranchWriter.write`.
+        With `permits`, a write to the served branch can be undone. Raises the errors of `prepare`,
+        `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -228,7 +224,6 @@ class Writes:
     def _offer_undo(
         self, caller: Caller, state: State, undo_recorder: UndoRecorder | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the offer to undo a write, or None if the caller may not undo it."""
         if undo_recorder is None or not undo_recorder.id:
             return None
         documents: Sequence[UndoneDocument] = ()
@@ -243,9 +238,9 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes that `save` would make to files that the caller may see.
+        """Return visible changes that `save` would make.
 
-        Raises any error of `save`, or ForbiddenError if the caller lacks the `source.read` permission.
+        Raises the errors of `save`, or ForbiddenError without `source.read`.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.planned_files(caller, prepare, request)
@@ -254,9 +249,9 @@ class Writes:
     def planned_files(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the files that `save` would write, and the result of `prepare`. Checks no permissions.
+        """Return the files that `save` would write, and `prepare`'s result.
 
-        Raises the same errors as `save`.
+        Checks no permissions. Raises the errors of `save`.
         """
         if caller.branch:
             return self._writer.preview(caller.branch.name, prepare, request, caller.branch.served_settings)
@@ -270,10 +265,9 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the author and message for a write's commit.
+        """Return a commit's author and message.
 
-        `addressed` returns the keys of the documents that the message names. `signed` is whether to look up
-        the author's name and email address.
+        `addressed` returns the documents to name. `signed` looks up the author's name and email.
         """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
@@ -302,8 +296,6 @@ def _limited(prepare: Prepare[Request, Made], budget: Budget) -> Prepare[Request
 
 
 def _recording_files(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Request, Made]:
-    """Return a function like `prepare` that also stores the files of its last attempt in `made`."""
-
     def noting(request: Request, context: Context) -> Made:
         result = prepare(request, context)
         made[:] = context.changeset.writes()
@@ -313,7 +305,6 @@ def _recording_files(prepare: Prepare[Request, Made], made: list[Write]) -> Prep
 
 
 def _try_diff(made: Iterable[Write], caller: Caller) -> tuple[Sequence[FileChange] | None, str]:
-    """Return the changes that a write has made or, if they exceed a limit, None and a note."""
     try:
         return list(file_changes(made, caller)), ""
     except RESPONSE_ERRORS as error:

@@ -1,4 +1,4 @@
-"""Aliases: additional addresses of a document's page, listed in the document's file."""
+"""Additional addresses of a page, listed in its document's file."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield each alias as it is written in a document's file, with its line number (None if unknown)."""
+    """Yield each alias as written, with its line number or None."""
     positions: Positions = {}
     try:
         text = decode(data)
@@ -43,10 +43,9 @@ def read_aliases(
 
 
 def resolve_alias(alias: Any, address: str, *, from_root: bool = False) -> Source:
-    """Return the origin and path of an alias. Raises ValueError if the alias is invalid.
+    """Return an alias's origin and path. Raises ValueError.
 
-    A relative alias is resolved against the folder of the document's `address`, or against the root if
-    `from_root` is set.
+    A relative alias starts at the folder of `address`, or at the root if `from_root` is set.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")
@@ -73,12 +72,11 @@ def resolve_alias(alias: Any, address: str, *, from_root: bool = False) -> Sourc
 
 
 def normalize_path(decoded_path: str) -> str:
-    """Percent-encode a path, and remove `.`, `..` and any trailing slash."""
     return quote(normpath("/" + decoded_path.lstrip("/")), safe="/")
 
 
 def encode_query(query: str) -> str:
-    """Percent-encode a query string, leaving the parts that are already percent-encoded unchanged."""
+    """Percent-encode a query string, keeping what is encoded already."""
     return quote(query, safe="=&%+,.-_~")
 
 

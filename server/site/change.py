@@ -1,4 +1,4 @@
-"""Descriptions of changes to a site's files, for logs and reports."""
+"""Summaries of file changes, for logs and reports."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -14,10 +14,8 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    - `changed`, `removed`: paths of the files that other programs changed or deleted
-    - `written`, `deleted`: paths of the files that this server changed or deleted
-    - `problems`, `fixed`: new problems, and problems that no longer exist
-    - `reloaded`: set if settings or schemas changed, or if all files were read again
+    This server changed `written` and `deleted`; other programs changed `changed` and `removed`. `fixed`
+    problems no longer exist. `reloaded` means that the configuration changed or all files were read again.
     """
 
     changed: tuple[str, ...] = ()
@@ -34,9 +32,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of a change: "api" for a write by this server, or "file" for a change by another program.
+    """The source of a change: "api" for this server, "file" for other programs.
 
-    `write` is the ID of the write in the commit queue, or "" if the change is not in the queue.
+    `write` is the id in the commit queue, or "".
     """
 
     source: str = "file"
@@ -52,10 +50,7 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def summarize_change(before: Contents, record: Record) -> Change:
-    """Return a summary of the changes that a record makes to `before`.
-
-    The summary lists no files if the record contains the entire site.
-    """
+    """Summarize a record's changes, without files if it contains the entire site."""
     old_problems, new_problems = list(before.folder_problems), list(record.folder_problems)
     if record.configuration:
         old_problems.extend(before.configuration.problems)
@@ -88,7 +83,7 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def compare_problem_lists(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new problems and the fixed ones. A problem whose line number has changed is not new."""
+    """Return new and fixed problems. A changed line number does not count."""
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

@@ -1,4 +1,4 @@
-"""Change log: shared memory that tells all workers of a server about changes to the site."""
+"""Shared memory that tells workers about changes to the site."""
 
 import fcntl
 import mmap
@@ -29,10 +29,7 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # These bytes of the lock file are locked sepa
 
 
 class ChangeLog:
-    """Log of changes, shared by all workers of a server.
-
-    A position in the log is the number of bytes appended before it, including bytes overwritten since.
-    """
+    """Log of changes, shared by workers. A position is the number of bytes ever appended before it."""
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
         self.segment = segment
@@ -52,7 +49,7 @@ class ChangeLog:
 
     @property
     def required_position(self) -> int:
-        """Position up to which every worker must have applied the log before it sends its next response."""
+        """Position that workers must have applied before their next response."""
         return self._numbers[_DEMANDED]
 
     @property
@@ -65,7 +62,6 @@ class ChangeLog:
 
     @property
     def last_event(self) -> int:
-        """Number of the last event known to be in the event log."""
         return self._numbers[_EVENT]
 
     @last_event.setter
@@ -74,7 +70,6 @@ class ChangeLog:
 
     @property
     def handover_note(self) -> bytes:
-        """Message from the current workers to the workers that will replace them."""
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @handover_note.setter
@@ -83,10 +78,10 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, is_required: bool) -> int:
-        """Append a record, and return the position after it. The caller must hold the write lock.
+        """Append a record. Return the position after it. The caller must hold the write lock.
 
-        `checkpoint` returns a record of the entire site. If `is_required` is set, all workers must apply the
-        new record before their next response.
+        `checkpoint` makes a record of the entire site. With `is_required`, workers apply the record before
+        their next response.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -102,10 +97,9 @@ class ChangeLog:
         return end
 
     def append_full_record(self, record: bytes, *, lag: bool) -> int:
-        """Append a record that contains the entire site, for new workers. Return the position after it.
+        """Append a record of the entire site. Return the position after it.
 
-        If `lag` is set, the old workers may serve an older state for a short time. The caller must hold the
-        write lock.
+        With `lag`, old workers may briefly serve an older state. The caller must hold the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -115,10 +109,7 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, extra_ns: int = 0) -> bool:
-        """Return whether a worker at `position` is allowed to serve an older state until it is replaced.
-
-        `extra_ns` extends the time limit, in nanoseconds.
-        """
+        """Return True if a worker may serve an older state until it is replaced."""
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns
 
@@ -130,10 +121,10 @@ class ChangeLog:
         self._numbers[_LAG_UNTIL] = 0
 
     def records_since(self, position: int) -> tuple[int, list[bytes]]:
-        """Return the position at the end of the log, and the records after `position`.
+        """Return the log's end, and the records after `position`.
 
-        If some of the records were overwritten, the list starts with a record of the entire site. Raises
-        ValueError or struct.error if the log is damaged.
+        If some were overwritten, the first contains the entire site. Raises ValueError or struct.error if the
+        log is damaged.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -154,7 +145,6 @@ class ChangeLog:
         return position_now, records
 
     def register_worker(self) -> int:
-        """Return a number for a new worker. The first worker is number 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -163,9 +153,9 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def wait_for_leadership(self, stop: Event | None = None) -> bool:
-        """Wait until this worker becomes the leader, and return True. Return False if `stop` is set first.
+        """Wait until this worker leads. Return False if `stop` is set first.
 
-        The worker remains the leader until it calls `resign_leadership` or exits.
+        It leads until `resign_leadership` or its exit.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -185,9 +175,9 @@ class ChangeLog:
         self._close_files()
 
     def _overwrite_segment(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Overwrite a segment with a record of the entire site, and return the segment's number.
+        """Overwrite a segment with a record of the entire site. Return its number.
 
-        If `checkpoint` is set, workers that have applied all earlier records skip this record.
+        With `checkpoint`, up-to-date workers skip the record.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -212,10 +202,7 @@ class ChangeLog:
         return start
 
     def _read(self, start: int, end: int) -> bytes | None:
-        """Return the bytes from `start` to `end`, or to the end of the segment if that comes first.
-
-        Return None if they have been overwritten.
-        """
+        """Return bytes up to `end` or the segment's end, or None if overwritten."""
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if start >= newer else (1 - active, older, min(end, newer))
@@ -247,10 +234,7 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock shared by all threads of all workers, which is released if its owner is killed.
-
-    The lock must be created before the workers are forked.
-    """
+    """Lock for all threads of all workers, released if its owner is killed. Create it before forking."""
 
     def __init__(self) -> None:
         self._file, self._threads = anonymous_file(), threading.Lock()
@@ -266,7 +250,6 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create an unnamed temporary file, and return its file descriptor."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
     descriptor, name = tempfile.mkstemp(prefix="bifolio-")
@@ -275,10 +258,7 @@ def anonymous_file() -> int:
 
 
 def close_with_owner(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Return a function that closes the given file descriptors.
-
-    The function is also called automatically when `owner` is garbage-collected.
-    """
+    """Return a function that closes descriptors, also called when `owner` is freed."""
 
     def close() -> None:
         for descriptor in descriptors:

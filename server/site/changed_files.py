@@ -1,4 +1,4 @@
-"""Finds files that have changed since they were last read."""
+"""Detection of changed files."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -32,7 +32,7 @@ RACY_WINDOW_NS = 50_000_000
 
 
 def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileListing | None:
-    """Return a listing of all content folders, or None if checking the paths in `hints` is enough."""
+    """List all content folders, or return None if `hints` are enough."""
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -50,10 +50,9 @@ def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileLis
 def find_changed_files(
     contents: Contents, hints: Collection[str], listing: FileListing | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return three results: changed files, problems with folders and links, and link targets by path.
+    """Return changed files, problems with folders and links, and link targets by path.
 
-    If `listing` is None, only the paths in `hints` are checked. Media files in `hints` always count as
-    changed.
+    Without a `listing`, only `hints` are checked. Hinted media files always count as changed.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -100,7 +99,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
 
 
 def has_own_entry(contents: Contents, path: str) -> bool:
-    """Return whether a file has an entry of its own. The description file of a media file does not."""
+    """Return False for a media file's description file, which has no entry of its own."""
     return contents.store.owning_file(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -109,9 +108,9 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def find_unsettled(entries: Iterable[Entry], read_at_ns: int) -> set[str]:
-    """Return the paths of files that might change again without getting a new signature.
+    """Return files that might change again without a new signature.
 
-    `read_at_ns` is the time at which the files were read, in nanoseconds since 1970.
+    `read_at_ns` is in nanoseconds since 1970.
     """
     # The same test as in `is_settled`, but without a function call for each of up to hundreds of thousands of
     # files.
@@ -139,9 +138,9 @@ def _differs(contents: Contents, path: str, listing: FileListing | None = None) 
 
 
 def has_changed(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
-    """Return whether a file or its description file has changed since it was last read.
+    """Return True if a file or its description has changed.
 
-    The current signatures come from `listing` or, if it is None, from the disk.
+    Signatures come from `listing` or, without it, from disk.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, listing)
@@ -160,10 +159,6 @@ def _signature(contents: Contents, path: str, listing: FileListing | None) -> Si
 
 
 def _has_same_bytes(contents: Contents, entry: Entry, current: Signature | None) -> bool:
-    """Return whether a recently changed file still contains the bytes that were read.
-
-    `current` is the file's current signature.
-    """
     if not entry.digest:
         return False  # Media files have no digest, so they are always read again.
     at = time.time_ns()
@@ -179,18 +174,15 @@ def _has_same_bytes(contents: Contents, entry: Entry, current: Signature | None)
 
 
 def is_settled(signature: Signature, time_ns: int) -> bool:
-    """Return whether any change after `time_ns` would give the file a new signature.
-
-    `time_ns` is in nanoseconds since 1970.
-    """
+    """Return True if changes after `time_ns` (nanoseconds since 1970) would change the signature."""
     return mtime_ns(signature) + RACY_WINDOW_NS < time_ns
 
 
 def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain | None = None) -> list[Write]:
-    """Return the writes in a changeset, after checking that their files have not changed.
+    """Return a changeset's writes.
 
-    Raises ConflictError if another program has changed a file that the changeset writes or relies on. Changes
-    by earlier writes in `chain` are allowed.
+    Raises ConflictError if another program changed a file that it writes or relies on. Earlier writes in
+    `chain` are allowed.
     """
     writes = changeset.writes()
     known = (
@@ -203,7 +195,7 @@ def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain |
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether the served version of a file differs from the version that a write is based on."""
+    """Return True if a write is based on another version than the served one."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owning_file(write.path, lambda path: (contents.root / path).is_file()) != write.path:

@@ -1,4 +1,4 @@
-"""A site's configuration: site.yaml and the schemas in content-types/."""
+"""site.yaml and the schemas in content-types/."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The settings and schemas of a site, the problems in them, and the signatures of their files."""
+    """Settings, schemas, problems, and signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -46,7 +46,7 @@ class Configuration:
 
     @property
     def parse_key(self) -> object:
-        """Key for everything that affects how documents are parsed. If it changes, all are parsed again."""
+        """Key for all that affects parsing. A new key requires parsing all documents again."""
         settings, types = self.settings, self.schema.types
         schemas = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, schemas)
@@ -60,7 +60,7 @@ class Configuration:
 
 
 def configure(root: Path) -> Configuration:
-    """Read site.yaml and the schemas. Raises SetupError if they are invalid."""
+    """Read site.yaml and the schemas. Raises SetupError."""
     # Taken before reading, so that a change during the read will be noticed.
     mark = configuration_signatures(root)
     for link in check_configuration_links(root):
@@ -81,10 +81,9 @@ def configure(root: Path) -> Configuration:
 
 
 def recover_configuration(root: Path) -> Configuration:
-    """Finish any interrupted writes, then read the configuration.
+    """Finish interrupted writes, then read the configuration.
 
-    Raises SetupError if the configuration is invalid or .bifolio/ can't be trusted, and BusyError if the
-    write lock can't be acquired.
+    Raises SetupError if it or .bifolio/ is invalid, and BusyError without the write lock.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.is_empty or queue.has_staged_writes:
@@ -97,7 +96,7 @@ def recover_configuration(root: Path) -> Configuration:
 
 
 def check_configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each configuration file or folder that is a forbidden symbolic link."""
+    """Yield an error for each forbidden link in the configuration."""
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
     inside = (os.path.join(base, n) for base, *names in os.walk(folder) for n in chain(*names))
@@ -124,7 +123,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
 
 
 def check_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
-    """Yield an error for each invalid value in the `api.populate` setting."""
+    """Yield an error for each invalid `api.populate` value."""
     for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)
         try:

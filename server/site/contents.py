@@ -1,7 +1,4 @@
-"""The data that a process has read from a site's files.
-
-Workers that have applied the same records have the same contents.
-"""
+"""Data read from a site's files, the same in workers that applied the same records."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,19 +17,11 @@ from server.storage.store import Store
 
 @dataclass(slots=True)
 class Contents:
-    """The data that a process has read from the files of the site at `root`.
+    """Data read from the files at `root`.
 
-    - `broken`: entries of files with an error, by path
-    - `folder_problems`: problems with folders and symbolic links
-    - `links`: target of each symbolic link, by path
-    - `unsettled`: files that might change again without getting a new signature
-    - `uncommitted`: files that differ from the last commit
-    - `last_record`: number of the last applied record
-    - `write_counter`: value of the site's write counter after that record
-    - `apply_counter`: incremented when a record starts to be applied, and again when it has been applied, so
-      that a check of the files at the same time does not count as clean
-    - `clean_check`: `apply_counter` and a digest of all signatures at the last check of all files that found
-      no changes
+    `broken` entries have an error. `unsettled` files might change without a new signature. `uncommitted`
+    files differ from the last commit. `apply_counter` changes when a record starts and ends to be applied.
+    `clean_check` is its value and a digest of all signatures at the last check without changes.
     """
 
     root: Path
@@ -58,9 +47,9 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def documents_changed_by(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that `records` remove and those that they add.
+        """Return removed and added documents. A changed document is in both lists.
 
-        A changed document is in both lists. Records of the entire site are not allowed.
+        Complete records are not allowed.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -74,7 +63,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply a record. Unchanged documents keep their Document objects."""
+        """Apply a record. Unchanged documents keep their objects."""
         seen, self.apply_counter = self._digest_after(record), self.apply_counter + 1
         if record.is_complete:
             self.unsettled, self.git, self.uncommitted = set(), GitState(), set()
@@ -164,10 +153,7 @@ class Contents:
         )
 
     def record_since(self, before: "Contents") -> Record:
-        """Return the changes since `before` as a record.
-
-        If many files differ, the record contains the entire site.
-        """
+        """Return the changes since `before`, or all if many files differ."""
         if not before.entries:
             return self.full_record()
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}

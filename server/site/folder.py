@@ -1,4 +1,4 @@
-"""The folder that contains a site, and whether it still exists."""
+"""A site's folder."""
 
 import os
 from pathlib import Path
@@ -7,20 +7,14 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder of a site, identified by its device and inode numbers.
-
-    While the folder is missing, the server must not create anything at its path.
-    """
+    """A site's folder. While it is missing, the server must not create anything at its path."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._id = _id(root)
 
     def is_gone(self) -> bool:
-        """Return whether the folder is missing or no longer contains a site.
-
-        A new folder with a site, such as a fresh checkout, is accepted as a replacement.
-        """
+        """Return True if there is no site. A new folder, such as a fresh checkout, replaces the old one."""
         current_id = _id(self.root)
         if current_id is None:
             return True

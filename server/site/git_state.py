@@ -1,4 +1,4 @@
-"""The last known state of a site's git repository: HEAD, the index, and the commit times of files."""
+"""Last known state of a site's repository."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -20,11 +20,10 @@ POLL_INTERVAL_S = 0.01  # interval between checks of git's lock file
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """The state of a site's git repository.
+    """State of a repository.
 
-    - `folder`: the repository's `.git` folder; None if the site does not use git
-    - `git_folder_id`: identity of the `.git` file or folder, which changes when it is replaced
-    - `head`: identifies the commit that HEAD refers to; None if git has failed
+    `folder` is `.git`, or None without git. `git_folder_id` changes when `.git` is replaced. `head` is None
+    if git failed.
     """
 
     folder: Path | None = None
@@ -36,12 +35,7 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """The difference between two states of a git repository.
-
-    - `times`: the new commit times
-    - `forgotten`: files that no longer have a commit time
-    - `changed`, `unchanged`: files that now differ, or no longer differ, from the last commit
-    """
+    """Difference between two states. `forgotten` files lose their commit time."""
 
     after: GitState  # without commit times
     commit: str
@@ -65,7 +59,7 @@ def head_moved(root: Path, before: GitState) -> bool:
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
-    """Read the state of the git repository. Return `before` itself if nothing has changed."""
+    """Read the state, or return `before` itself if it is the same."""
     git_folder_id = git_folder_id_of(root)
     folder = before.folder if git_folder_id == before.git_folder_id else None
     # Also read the folder again if it was None, because a new .git may have been incomplete.
@@ -113,7 +107,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_checked_paths(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after asking git which of the files at `paths` differ from the last commit."""
+    """Ask git which `paths` differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -133,7 +127,7 @@ def with_checked_paths(root: Path, state: GitState, paths: Iterable[str]) -> Git
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after a write. The files at `paths` now count as uncommitted."""
+    """Return the state in which `paths` are uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -149,11 +143,10 @@ def with_commit(
     *,
     may_rename: bool,
 ) -> GitState:
-    """Return the state after this server has made a commit. Raises GitError.
+    """Return the state after this server's commit. Raises GitError.
 
-    - `committed_at`: time of the commit, in seconds since 1970
-    - `files`: maps each committed path to whether the file on disk still has the committed content
-    - `may_rename`: set if git might detect renames in the commit
+    `committed_at` is in seconds since 1970. `files` maps paths to True if the disk has the committed content.
+    `may_rename` means that git might find renames.
     """
     assert state.folder is not None
     before = state.committed
@@ -173,9 +166,9 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after other people's commits up to `commit`. Return None if one of them is a merge.
+    """Return the state after other people's commits, or None if one is a merge.
 
-    `files` has the same meaning as in `with_commit`. Raises GitError.
+    `files` is as for `with_commit`. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -189,7 +182,6 @@ def with_commits_since(
 
 
 def paths_with_new_times(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return those of the `paths` whose commit times or uncommitted status differ."""
     return {
         path
         for path in paths
@@ -199,7 +191,7 @@ def paths_with_new_times(before: CommitTimes, after: CommitTimes, paths: Iterabl
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """Return the difference between two states of the git repository, or None if they are equal."""
+    """Return the difference between two states, or None."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
@@ -229,10 +221,7 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return values that identify the current state of git's lock, HEAD and index.
-
-    At least one of them changes whenever git writes files.
-    """
+    """Return marks of git's lock, HEAD and index. At least one changes when git writes files."""
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_cache_key(state.folder), file_mark_of(state.folder / "index")
@@ -256,14 +245,13 @@ def git_guard(state: GitState) -> Callable[[], None]:
 
 
 def wait_for_git(state: GitState, deadline: float) -> None:
-    """Wait until git is not writing files, or until `deadline` on the monotonic clock."""
+    """Wait until git writes no files, or until `deadline` (monotonic)."""
     folder = state.folder
     while folder is not None and is_git_busy(git_lock(folder)) and time.monotonic() < deadline:
         time.sleep(POLL_INTERVAL_S)
 
 
 def log_writes_resumed(root: Path, state: GitState) -> None:
-    """Log that writes are possible again, if a git command had been blocking them."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_affected(AffectedTask.WRITES) and not (folder and git_lock(folder)):
         trouble.resolve(AffectedTask.WRITES)

@@ -1,4 +1,4 @@
-"""Loads a site's files on multiple cores, with a cache for unchanged files."""
+"""Loading of files on several cores, with a cache."""
 
 import ctypes
 import gc
@@ -63,10 +63,7 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 @contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Context manager that disables garbage collection while files are loaded.
-
-    Otherwise, each collection would stop all threads for up to a second.
-    """
+    """Disable garbage collection, which would stop all threads for up to a second."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -78,15 +75,14 @@ def paused_garbage_collection() -> Iterator[None]:
 
 
 def release_free_memory() -> None:
-    """Return freed memory to the operating system."""
     with suppress(AttributeError, OSError):  # only in glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def return_large_blocks() -> None:
-    """Make the C library return large blocks of freed memory to the operating system.
+    """Return large freed blocks to the operating system.
 
-    Without this, a server needs twice as much memory under load.
+    Otherwise, a server needs twice the memory under load.
     """
     with suppress(AttributeError, OSError):  # only in glibc
         library = ctypes.CDLL(None)
@@ -111,13 +107,11 @@ def load_contents(
     on_cached: Callable[[Contents], object] | None = None,
     replaced_documents: list[Document] | None = None,
 ) -> Contents:
-    """Load all files of the site at `root`, using up to `cores` cores.
+    """Load files on up to `cores` cores.
 
-    - `can_fork`: set if the process has no other threads, so that it can be forked
-    - `nice`: lowers the priority of the processes that read files
-    - `packed_entries`: receives all entries in serialized form
-    - `on_cached`: called with the cached contents before changed files are read, if the cache is large
-    - `replaced_documents`: receives the cached documents whose files have changed
+    `can_fork` requires a process without other threads. `nice` lowers the readers' priority. `packed_entries`
+    and `replaced_documents` are filled. `on_cached` receives a large cache's contents before changed files
+    are read.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -142,7 +136,7 @@ def load_contents(
     if replaced_documents is not None:
         replaced_documents.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = find_unsettled(contents.entries.values(), began)
-    # If nothing has changed, this sets `contents.seen`, so that workers need not compare all entries again.
+    # If nothing has changed, this sets `contents.clean_check`, so workers need not compare all entries.
     find_changed_files(contents, (), listing)
     return contents
 
@@ -155,10 +149,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 def _listing_files(
     root: Path, folders: tuple[str, ...], *, use_process: bool
 ) -> Iterator[Callable[[], FileListing]]:
-    """Context manager that yields a function that returns a listing of all files.
-
-    If `use_process` is set, a forked process starts to list the files at once.
-    """
+    """Yield a function that lists files. With `use_process`, a forked process starts at once."""
     if not use_process:
         yield lambda: walk(root, folders)
         return
@@ -216,7 +207,6 @@ def _split_cached(
     paths: set[str],
     signatures: Mapping[str, Signature],
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the cached entries that are still valid, and those of the `paths` that must be read."""
     used: list[CachedEntry] = []
     for path, known in cached_entries.items():
         one = _valid_entry(store, known, path, signatures[path]) if path in paths else None
@@ -271,10 +261,7 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files, using multiple cores if there are many, and return their entries by path.
-
-    This is safe in a process that has other threads.
-    """
+    """Read files, on several cores if there are many, even beside other threads."""
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
     if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:

@@ -1,4 +1,4 @@
-"""Interfaces and callbacks that connect a site to the rest of the server."""
+"""Interfaces between a site and the server."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -14,19 +14,18 @@ from server.site.writing.preparing import Prepare, Request, Result
 
 
 class ReadOnlySiteError(BifolioError):
-    """Raised when something tries to write to a site that was opened read-only, which is a bug."""
+    """Error for writing to a read-only site, which is a bug."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
 
 
 class Arbiter(Protocol):
-    """Interface to the arbiter, which changes files only after the git remote has accepted the change."""
+    """Arbiter that changes files only after the git remote has accepted the changes."""
 
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
-    ) -> tuple[State, Result, str]:
-        """Write files like `Site.write`, after the git remote has accepted the write."""
+    ) -> tuple[State, Result, str]: ...
 
     def commit(
         self,
@@ -34,24 +33,17 @@ class Arbiter(Protocol):
         message: str,
         documents: list[str],
         authorship: Authorship,
-    ) -> str:
-        """Commit the files returned by `contents`, after the git remote has accepted the commit.
+    ) -> str: ...
 
-        `documents` are listed at the end of the commit message.
-        """
-
-    def checkout_permission(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager around the checkout of a commit. See the function `checkout_permission` below."""
+    def checkout_permission(self, base: str, commit: str) -> AbstractContextManager[bool]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class SiteConnections:
-    """A site's connections to the rest of the server.
+    """A site's connections to the server.
 
-    - `make_arbiter`: called to create the arbiter before the first write that must be pushed to the git
-      remote. If it is None, the site is read-only.
-    - `report`: called after each write by this process
-    - `request_reload`: called to request new workers after a schema change in a large site
+    Without `make_arbiter`, the site is read-only. `report` is called after this process's writes, and
+    `request_reload` if a large site needs new workers.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -60,10 +52,9 @@ class SiteConnections:
 
 
 def checkout_permission(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager around the checkout of `commit`, which is based on `base`.
+    """Ask the git remote, if there is an arbiter, before `commit` is checked out.
 
-    Yields whether the checkout is allowed. An arbiter asks the git remote; without an arbiter, the checkout
-    is always allowed. Raises RemoteError.
+    Yields True if this is allowed. Raises RemoteError.
     """
     if arbiter:
         return arbiter.checkout_permission(base, commit)

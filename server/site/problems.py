@@ -1,4 +1,4 @@
-"""Problems in a site's files, including duplicate documents and relations to missing documents."""
+"""Problems across a site's files."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,6 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def find_cross_file_problems(parsed: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield a problem for each duplicate document and each relation to a missing document."""
     yield from find_duplicate_files(snapshot)
     yield from find_dangling(snapshot, parsed)
 
@@ -36,7 +35,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file whose document or media URL already belongs to another file."""
+    """Yield a problem for each file whose document or URL belongs to another."""
     for key in snapshot.duplicate_keys:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -60,14 +59,13 @@ def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def make_handover_note(contents: Contents) -> bytes:
-    """Serialize the roles and problems that this worker knows, for the workers that will replace it."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def compare_handover_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return the change since an old worker wrote `note`, and whether the roles in the settings are the same.
+    """Return the change since `note`, and True if roles are the same.
 
-    If the note is damaged, return a change without problems, and False.
+    For a damaged note, return False and no problems.
     """
     try:
         roles, problems = pickle.loads(note)

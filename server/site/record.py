@@ -1,4 +1,4 @@
-"""Records of changes to a site, including the data from the changed files."""
+"""Records of changes to a site."""
 
 import pickle
 from collections.abc import Mapping
@@ -16,15 +16,10 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Changes since the previous record. `entries` maps paths to new entries, or to None for deleted files.
+    """Changes since the previous record. Deleted files have the entry None.
 
-    - `is_complete`: set if the record contains the entire site, so that files missing from it do not exist
-    - `unsettled`: files that might change again without their signatures changing
-    - `folder_problems`: problems with folders and symbolic links
-    - `links`: target of each symbolic link, by path
-    - `write_counter`: value of the site's write counter after these changes
-    - `number`: the record's number; later records have higher numbers
-    - `packed`: serialized entries from other processes; `entries` takes precedence over them
+    If `is_complete` is set, other files do not exist. `unsettled` files might change without a new signature.
+    `packed` has serialized entries, but `entries` takes precedence.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -40,7 +35,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. The schema is included only if the record contains the entire site."""
+    """Serialize a record, with the schema if it is complete."""
     configuration = record.configuration
     if configuration and not record.is_complete:
         configuration = replace(configuration, schema=Schema({}))
@@ -57,7 +52,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """Deserialize a record. `schema` is the schema of the state that the record will be applied to."""
+    """Deserialize a record. `schema` is that of the state to which it is applied."""
     file = BytesIO(data)
     header, gone = pickle.load(file)
     configuration = header.configuration

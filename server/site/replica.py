@@ -1,4 +1,4 @@
-"""A site's state in one process, updated by applying records from the change log in order."""
+"""A site's state in one process."""
 
 import threading
 import time
@@ -32,11 +32,9 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The settings, schema and documents that a request reads.
+    """Data that a request reads.
 
-    - `first_served_at`: in seconds since 1970
-    - `commit`: id of the checked-out commit, or ""
-    - `has_uncommitted_changes`: whether any files differ from that commit
+    `first_served_at` is in seconds since 1970. `commit` is checked out, or "".
     """
 
     settings: Settings
@@ -53,10 +51,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A prepared change: the files to write, the result, and the time that the preparation took.
-
-    `cpu_s` is the CPU time used, plus the time spent in git commands.
-    """
+    """A prepared change. `cpu_s` includes the time of git commands."""
 
     state: State
     changeset: Changeset
@@ -65,11 +60,11 @@ class Prepared(Generic[Result]):
 
 
 class StateChangedError(Exception):
-    """Raised if the site's state has changed while a slow write was being prepared."""
+    """Error for a slow write if the state has changed meanwhile."""
 
 
 class Replica:
-    """A site's contents and state in one process. Multiple processes can share one change log."""
+    """A site's state in one process. Processes can share a change log."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -95,10 +90,9 @@ class Replica:
         return self._log is not None
 
     def start_new_generation(self, log: ChangeLog) -> Change:
-        """Append all contents to the change log, for the workers that will replace the current ones.
+        """Append all contents for new workers. The caller must hold the write lock.
 
-        The caller must hold the write lock. Returns the change since the current workers wrote their handover
-        note.
+        Returns the change since the handover note.
         """
         change, same_roles = compare_handover_note(log.handover_note, self.contents)
         event = self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None
@@ -120,10 +114,7 @@ class Replica:
             self._log.handover_note = make_handover_note(self.contents)
 
     def current(self) -> State:
-        """Return the current state, after applying all records that responses must include.
-
-        Raises UnreadableRecordError.
-        """
+        """Return the state with all required records. Raises UnreadableRecordError."""
         log = self._log
         if log is not None and log.required_position > self._position and not log.may_lag(self._position):
             self.catch_up()
@@ -131,11 +122,11 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether this process will soon be replaced and can therefore ignore new records."""
+        """Whether a replacement is coming, so new records can be ignored."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
-        """Apply other processes' new records. Raises UnreadableRecordError if a record can't be applied."""
+        """Apply other processes' records. Raises UnreadableRecordError."""
         log = self._log
         if log is None or log.end == self._position:
             return
@@ -155,9 +146,9 @@ class Replica:
             self._position = position  # set last, because other threads check it without the lock
 
     def skip_new_records(self) -> None:
-        """Skip all new records, because one of them can't be applied.
+        """Skip records, because one can't be applied. The caller must hold the write lock.
 
-        The contents must already include their changes. The caller must hold the write lock.
+        The contents must already include their changes.
         """
         log, contents = self._log, self.contents
         if log is None:
@@ -171,10 +162,9 @@ class Replica:
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> list[Document]:
-        """Append a record to the change log and apply it. Return the removed and added documents.
+        """Append and apply a record. Return changed documents, none for a complete record.
 
-        For a record of the entire site, the list is empty. The caller must hold the write lock and have
-        applied all earlier records.
+        The caller must hold the write lock and have applied all earlier records.
         """
         newest = self._log.newest_record if self._log else 0  # Count records that can't be read, too.
         record = replace(record, number=max(newest, self.contents.last_record) + 1)
@@ -225,10 +215,7 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records and switch to the resulting state atomically.
-
-        Return all documents that were removed or added.
-        """
+        """Apply records, then switch atomically. Return removed and added documents."""
         snapshot, whole = self.state.snapshot, records[0].is_complete
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
         removed, added = (

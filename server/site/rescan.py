@@ -1,4 +1,4 @@
-"""Rescans a site's files, and returns all changes since the last rescan as one record.
+"""Rescan of a site's files for changes.
 
 The caller must hold the write lock, except for `seems_changed`, `read_new_configuration` and `reload_files`.
 """
@@ -62,7 +62,7 @@ EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Return whether files at `hints` (by default, any files) seem to have changed. Needs no lock."""
+    """Return True if files at `hints` (default: any) may have changed."""
     mark = configuration_signatures(contents.root)
     if mark != contents.configuration.signatures or contents.unsettled & mark.keys():
         return True
@@ -73,7 +73,7 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 
 class SchemaPending(Exception):
-    """Raised if schemas have changed together with other files.
+    """Error if schemas changed together with other files.
 
     The caller must first read all files with the new schemas.
     """
@@ -81,24 +81,23 @@ class SchemaPending(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReloadedSite:
-    """Contents read with a new schema that is not in use yet. `packed` contains the serialized entries."""
+    """Contents with a new schema not in use yet."""
 
     contents: Contents
     packed: bytearray
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the new configuration if it requires all files to be read again, otherwise None."""
+    """Return a new configuration that requires reading all files, otherwise None."""
     configuration, _, _ = _new_configuration(contents)
     same = configuration is None or configuration.parse_key == contents.configuration.parse_key
     return None if same else configuration
 
 
 def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
-    """Raise SchemaPending if the files at `paths` can't be written before a changed schema has been read.
+    """Raise SchemaPending if `paths` can't be written before reading a changed schema.
 
-    That is the case if the schema changes or removes an attribute of a file's content type, or if a file
-    would belong to another document. Added attributes do no harm.
+    That is so if attributes change or disappear, or a file would belong to another document.
     """
     if len(contents.entries) < MAX_LOCKED_FILES:  # Such a site reads a new schema while it is written.
         return
@@ -117,7 +116,6 @@ def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
 
 
 def _keeps_all_attributes(new: Type | None, old: Type) -> bool:
-    """Return whether a new schema has an equal attribute for each attribute of the old one."""
     if new is None:
         return False
     attributes, others = old.raw.get("attributes", {}), new.raw.get("attributes", {})
@@ -125,10 +123,7 @@ def _keeps_all_attributes(new: Type | None, old: Type) -> bool:
 
 
 def reload_files(contents: Contents, configuration: Configuration) -> ReloadedSite:
-    """Read all files with a new configuration.
-
-    Needs no lock: `rescan_all` finds any changes made in the meantime.
-    """
+    """Read all files with a new configuration. `rescan_all` finds changes made meanwhile."""
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
     with paused_garbage_collection():
         read = load_contents(
@@ -148,10 +143,10 @@ def rescan_all(
     write_counter: int,
     reloaded: ReloadedSite | None = None,
 ) -> Record | None:
-    """Return a record of the changed files, or None if nothing has changed.
+    """Return a record of changes, or None.
 
-    If possible, only the files at `hints` are checked. A new schema takes effect only if `reloaded` contains
-    the files read with it. Raises SchemaPending if other files have changed together with schemas.
+    Only `hints` are checked if possible. A new schema needs `reloaded`. Raises SchemaPending if other files
+    changed with schemas.
     """
     configuration, young, settled = _new_configuration(contents)
     contents.unsettled -= settled
@@ -193,7 +188,7 @@ def _replace_all(reloaded: ReloadedSite, write_counter: int, young: set[str]) ->
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """Read the given files again, even if they seem unchanged, and return a record of the differences."""
+    """Read files again, even if they seem unchanged."""
     record = _read(contents, contents.git, paths)
     return replace(
         record,
@@ -206,10 +201,7 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, writes_made: Collection[Write], write_counter: int, merge: PreparedMerge | None = None
 ) -> Record:
-    """Return the record of the writes that this process has just made, and of a merge made with them.
-
-    `write_counter` is the new value of the site's write counter.
-    """
+    """Return the record of this process's writes and merge."""
     paths: Collection[str] = {write.path for write in writes_made}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
@@ -245,7 +237,7 @@ def rescan_written(
 def _record_of_merge(
     contents: Contents, writes_made: Collection[Write], merge: PreparedMerge
 ) -> Record | None:
-    """Return the record of a write and a merge, or None if all files must be checked."""
+    """Return the record of a write and merge, or None to check all files."""
     before, root, changed = contents.git, contents.root, merge.changed_files
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -274,10 +266,7 @@ def _record_of_merge(
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return a record of the new timestamps after a commit of the files at `paths`.
-
-    `git` is the new state of the repository.
-    """
+    """Return new timestamps after a commit of `paths`."""
     same = with_aliases(paths, contents.links)
     owners = _owners(contents, same)
     moved = paths_with_new_times(contents.git.committed, git.committed, paths)
@@ -292,10 +281,6 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the paths of the entries that depend on the files at `paths`.
-
-    A description file belongs to the entry of its media file.
-    """
     return {
         owner
         for path in paths
@@ -305,10 +290,10 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _new_configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration (None if it is unchanged), and two sets of configuration files.
+    """Return the new configuration or None, and two sets of its files.
 
-    The files in the first set have changed so recently that they must be read again later. The second set
-    contains all other configuration files. If a file is invalid, the last valid configuration stays in use.
+    Files in the first are so new that they must be read again; the second has the others. An invalid file
+    keeps the old configuration.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_signatures(contents.root)
@@ -364,10 +349,6 @@ def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read the given files and return a record of the changed entries.
-
-    A file that changes while it is being read is read again.
-    """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}
     unread = set(paths)
@@ -396,10 +377,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], expected: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait briefly while other programs might be writing the files at `paths`.
-
-    Files that are empty are awaited, and files that are missing although they have a signature in `expected`.
-    """
+    """Wait briefly while files are empty, or missing although `expected` has a signature for them."""
     waiting = {path: bool(expected and expected.get(path)) for path in paths}
     for _ in range(20):
         waiting = {
@@ -449,7 +427,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return an entry with its new signature if only the ctime of its file has changed, otherwise None."""
+    """Return the entry with a new signature if only the ctime changed, else None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

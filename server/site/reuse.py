@@ -1,4 +1,4 @@
-"""Rules for reusing cached entries after a schema change that only adds attributes."""
+"""Reuse of cached entries after attributes were added."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +27,6 @@ _IGNORED_OPTIONS: Mapping[str, Any] = {
 
 
 def stamp_of(configuration: Configuration) -> Stamp:
-    """Return a digest of everything in the configuration that affects the parsing of files."""
     settings, types = configuration.settings, configuration.schema.types
     locales = (settings.locales.default, settings.locales.available)
     forms = {uid: _form(type_, types, locales) for uid, type_ in types.items()}
@@ -35,10 +34,7 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:
-    """Return a rule that tells which cached entries are valid under `configuration`.
-
-    `stored_stamp` is the stamp that was stored with the entries.
-    """
+    """Return the rule for reusing entries stored with `stored_stamp`."""
     types, (key, rules, forms) = configuration.schema.types, stamp_of(configuration)
     stored_key, stored_rules, stored_forms = stored_stamp
     added = {
@@ -67,7 +63,6 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _nested_options(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """Return the options of an attribute and of all attributes nested in its components."""
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
     while pending:
@@ -89,7 +84,7 @@ def _digest(value: object) -> bytes:
 def _added_values(
     old_form: Form | None, new_form: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of the added attributes by row position, or None if the files must be read again."""
+    """Return added values by row position, or None to read the files again."""
     if old_form is None or old_form[0] != new_form[0]:
         return None
     if [(name, form) for name, form in new_form[1].items() if name in old_form[1]] != [*old_form[1].items()]:

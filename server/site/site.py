@@ -1,4 +1,4 @@
-"""The Site object, which contains the current state and makes all changes to files."""
+"""The Site object."""
 
 import logging
 import threading
@@ -94,10 +94,10 @@ _SCHEMA_MESSAGE = "All documents are being read under a new schema; try again"
 
 
 class Site:
-    """The main object for a site, which holds its current state and makes all changes to its files.
+    """A site's state, and all changes to its files.
 
-    Call `load` first, and `refresh` whenever files have changed. Each request calls `current` once, and uses
-    the returned state until it ends.
+    Call `load` first, and `refresh` when files have changed. Each request calls `current` once and keeps that
+    state.
     """
 
     def __init__(self, root: Path, parts: SiteConnections = _READ_ONLY_PARTS) -> None:
@@ -132,7 +132,6 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """A counter that increases whenever a record is applied, even if no document changes."""
         return self._contents.apply_counter
 
     @property
@@ -159,10 +158,9 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read all of the site's files, on up to `cores` cores.
+        """Read all files, while other processes may write. Raises SetupError.
 
-        `nice` lowers the priority of the processes that read files. Other processes can write to the site
-        while it is loading. Raises SetupError if the configuration is invalid.
+        `nice` lowers the readers' priority.
         """
         with suppress(OSError):
             state_folder(self.root)  # Create the folder in which a writable site has its write lock.
@@ -196,9 +194,9 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Apply all changes to the files at `hints` (by default, all files). Return the changes.
+        """Apply file changes at `hints` (default: all).
 
-        If a schema has changed in a large site, request new workers instead.
+        For a changed schema in a large site, request new workers instead.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -225,7 +223,6 @@ class Site:
                 self._wait_for_schema(deadline)
 
     def _wait_for_schema(self, deadline: float) -> None:
-        """Read a changed schema, or wait a moment for workers that have read it. Raises BusyError."""
         if len(self._contents.entries) < MAX_LOCAL_FILES or not self._replica.is_shared:
             self.refresh()
         elif self._replica.is_replaced or time.monotonic() > deadline:
@@ -236,9 +233,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, reloaded: ReloadedSite | None = None, *, stop_if_git_runs: bool
     ) -> Change | None:
-        """Append a record of changed files to the change log, and return the change. Raises SchemaPending.
+        """Record changed files, or return None if git runs and `stop_if_git_runs` is set.
 
-        If `stop_if_git_runs` is set, return None while a git command is running.
+        Raises SchemaPending.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -272,18 +269,17 @@ class Site:
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write all files that `prepare` changes, or none of them (docs/files.md).
+        """Write all files that `prepare` changes, or none (docs/files.md).
 
-        Return the new state, the result of `prepare`, and the commit id ("pending" if it is not known yet, ""
-        if there is no commit). Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error
-        from `prepare`.
+        Return the state, the result, and the commit ("pending" if not known yet, "" if none). Raises
+        BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and errors of `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_locally)(authorship, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Arbiter for writes; None if writes do not depend on the git remote. Raises ReadOnlySiteError."""
+        """Arbiter, or None if writes do not need the git remote. Raises ReadOnlySiteError."""
         make = self._parts.make_arbiter
         if make is None:
             raise ReadOnlySiteError()
@@ -297,7 +293,7 @@ class Site:
     def write_locally(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write files like `write`, but without asking the git remote. For arbiters and merges only."""
+        """Write without asking the git remote. For arbiters and merges only."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending, writes = self._write(prepare, request, authorship)
@@ -314,7 +310,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship
     ) -> tuple[State, Result, str, list[Write]]:
-        """Write files like `write_locally`, but return the ID in the commit queue, and the writes."""
+        """Like `write_locally`, but return the id in the commit queue, and the writes."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -349,7 +345,7 @@ class Site:
         request: Request,
         speculative_write: SpeculativeWrite | None = None,
     ) -> tuple[list[Write], Result]:
-        """Return the writes that `write` would make, and the result of `prepare`. Raises the same errors."""
+        """Return the writes that `write` would make, and the result. Raises the errors of `write`."""
         speculative_write = speculative_write or SpeculativeWrite()
 
         def attempt(changeset: Changeset, is_last: bool) -> tuple[list[Write], Result]:
@@ -407,9 +403,9 @@ class Site:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], authorship: Authorship) -> tuple[Change, str, list[Write]]:
-        """Write a prepared change to disk, and queue it for commit. The caller must hold the write lock.
+        """Write and queue a prepared change. The caller must hold the write lock.
 
-        Return the change, the ID in the commit queue, and the writes.
+        Return the change, the id in the commit queue, and the writes.
         """
         contents, writes = self._contents, checked_writes(self._contents, prepared.changeset)
         if not writes:
@@ -426,7 +422,7 @@ class Site:
         return change, pending, writes
 
     def _repeat_reverted_writes(self) -> None:
-        """Repeat uncommitted writes that a git command has overwritten. The caller must hold the write lock.
+        """Repeat writes that git has overwritten. The caller must hold the write lock.
 
         Raises ApiError and CommitError.
         """
@@ -440,7 +436,6 @@ class Site:
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: PreparedMerge | None = None) -> Record:
-        """Return the record of `writes`, after repeating those that a git command has already overwritten."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.counter, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
@@ -465,14 +460,12 @@ class Site:
         return self.state
 
     def incomplete_images(self) -> list[str]:
-        """Return the paths of images that lack resized variants or required placeholders."""
         return [file.path for file in self.state.snapshot.media.values() if self._is_unscaled(file)]
 
     def _is_unscaled(self, file: Document) -> bool:
         return self.image_cache.needs_variants(file, placeholders=self.state.settings.media.placeholders)
 
     def recover(self) -> None:
-        """Finish, roll back or discard interrupted writes."""
         self._journal.sweep()
         if not self._journal.is_empty:
             with self._journal.writing(), suppress(OSError):  # As in `_locked`.
@@ -481,10 +474,9 @@ class Site:
                 self.refresh()
 
     def observe(self, observe: RecordObserver, committed: Callable[[str, str], None] | None = None) -> None:
-        """Set the functions to call for each record and each commit.
+        """Set functions to call for each record and commit, before workers are forked.
 
-        Call this after loading and before workers are forked. `committed` receives the ID of a write in the
-        commit queue and the id of its commit.
+        `committed` receives a write's id in the queue and its commit.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -502,7 +494,7 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Start checking for writes by the server being replaced. Stop when `is_running` returns False."""
+        """Check for the replaced server's writes until `is_running` returns False."""
         self._is_predecessor_running = is_running
 
     @property
@@ -517,7 +509,7 @@ class Site:
         return False
 
     def current(self) -> State:
-        """Return the current state, including all acknowledged writes of other processes."""
+        """Return the state with other processes' acknowledged writes."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -525,10 +517,7 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply changes from other processes, or rescan all files if a record can't be read.
-
-        Raises BusyError if the rescan can't acquire the write lock.
-        """
+        """Apply other processes' changes, or rescan all files. Raises BusyError."""
         try:
             self._replica.catch_up()
         except UnreadableRecordError:
@@ -566,7 +555,6 @@ class Site:
             self.catch_up()
 
     def start_new_generation(self, log: ChangeLog) -> Change:
-        """Refresh the site, and append its contents to the log for the next workers. Return the change."""
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             wait_for_git(self.git, deadline)
@@ -590,7 +578,7 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager that acquires the write lock, catches up, and recovers interrupted writes."""
+        """Hold the write lock, after catching up and recovering writes."""
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # In a read-only site, interrupted writes are left as they are.

@@ -1,4 +1,4 @@
-"""File watcher that refreshes a site when its files change."""
+"""File watcher."""
 
 import logging
 import os
@@ -62,7 +62,7 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Refresh the site if necessary, and return the number of seconds until the next run."""
+        """Refresh if needed. Return the seconds until the next run."""
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -140,10 +140,6 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch folders until the list of folders to watch might have changed.
-
-        `watched` is the current list, and `folders` returns it again.
-        """
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun, unread = False, self.site.folder_problems
@@ -218,9 +214,9 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(top_folders: Iterable[str]) -> set[str]:
-    """Return the folders to watch one by one, or an empty set if they can be watched recursively.
+    """Return folders to watch singly; empty to watch recursively.
 
-    watchfiles can't watch a folder recursively if it contains a name that is not UTF-8.
+    watchfiles can't watch recursively if a name is not UTF-8.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
@@ -244,9 +240,9 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths that might have changed; None means all paths.
+        """Add paths that might have changed; None means all.
 
-        An empty collection means that something else has changed, such as git's HEAD.
+        An empty collection means another change, such as of HEAD.
         """
         with self._lock:
             self._everything |= paths is None

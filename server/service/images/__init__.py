@@ -1,1 +1,1 @@
-"""Transformed images and custom formats, for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
+"""Transformed images and custom formats (docs/images.md)."""

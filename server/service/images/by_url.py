@@ -1,4 +1,4 @@
-"""Transforms images on the fly, for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
+"""Image transformation for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
 
 import hashlib
 import os
@@ -61,16 +61,16 @@ _ImageFacts = tuple[str, ImageSize | None]  # a file's digest, and the image's d
 
 @dataclass(frozen=True, slots=True)
 class ParameterRedirect:
-    """The parameters to which the client is redirected, because the requested width is not allowed."""
+    """Parameters with an allowed width, to redirect to."""
 
     parameters: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class BucketUrl:
-    """The URL of a transformed image in the bucket.
+    """A transformed image's URL in the bucket.
 
-    `varies_by_accept`: whether the URL depends on the media types that the client accepts.
+    `varies_by_accept` means that it depends on the Accept header.
     """
 
     url: str
@@ -79,15 +79,10 @@ class BucketUrl:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """The properties of a client that requests a transformed image.
+    """A client that requests an image.
 
-    - `accepted_types`: the media types that the client accepts.
-    - `count_transformation`: called before an image is transformed. Raises RateLimitError if the client has
-      requested too many transformations.
-    - `count_bucket_search`: called before an image is searched for in the bucket. Raises RateLimitError if
-      the client has caused too many searches.
-    - `allows_redirect`: whether the client may be redirected to the bucket.
-    - `network`: the network of the client's address, or "".
+    `count_transformation` and `count_bucket_search` raise RateLimitError before such work. `network` may be
+    "".
     """
 
     accepted_types: Collection[str]
@@ -122,16 +117,10 @@ class Images:
         parameters: Mapping[str, Any],
         client: ClientRequest,
     ) -> MediaFile | ParameterRedirect | BucketUrl | None:
-        """Return a transformed image, or None if the parameters request no transformation.
+        """Return a transformed image, or None if none is requested. `commit` is "" for current files.
 
-        `commit` is the past commit that contains the image, or "" for the current files.
-
-        Raises:
-
-        - ValidationError if a parameter is invalid or the file can't be transformed.
-        - ForbiddenError if the URL must be signed, but is not.
-        - RateLimitError, BusyError or StorageError if the image can't be transformed now.
-        - NotFoundError, or any error of the bucket.
+        Raises ValidationError, ForbiddenError, NotFoundError, RateLimitError, BusyError, StorageError, and
+        the bucket's errors.
         """
         settings = self._files.site.state.settings.media
         requested = {name: value for name, value in parameters.items() if name in PARAMETERS}
@@ -227,9 +216,9 @@ class Images:
     def _find_or_make(
         self, requests: list[DerivativeRequest], client: ClientRequest
     ) -> tuple[Derivative, DerivativeRequest]:
-        """Return the best image that is cached, with its request. `requests` are sorted, best first.
+        """Return the best cached image of `requests` (best first), or make the last one now.
 
-        If no image is cached, the last request is carried out now. Better images are made in the background.
+        Better ones are made in the background.
         """
         derivative = None
         for request in requests:
@@ -251,7 +240,6 @@ class Images:
         return derivative, request
 
     def _digest_and_size(self, snapshot: Snapshot, commit: str, path: str, document: Document) -> _ImageFacts:
-        """Return an image's digest and dimensions. Both are cached while the file is unchanged."""
         if stored := stored_object(snapshot.media, path):  # The description file contains both.
             width, height = document.get("width"), document.get("height")
             return stored.sha256, ImageSize(width, height) if width and height else None
@@ -305,10 +293,7 @@ def _check_size(
 def _candidate_formats(
     requested: str, extension: str, settings: TransformSettings, accepted_types: Collection[str]
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
-    """Return the formats to try, best first. If no image is cached, it is made in the last format.
-
-    Each format is paired with alternatives, which are used if they make the file smaller.
-    """
+    """Return formats, best first, each with alternatives to use if smaller."""
     own = OWN_FORMATS[extension]
     if requested != AUTO:
         return ((requested or own, ()),)

@@ -1,4 +1,4 @@
-"""Custom formats in the `formats` of images, beside the variants made at upload (docs/images.md)."""
+"""Custom formats of images (docs/images.md)."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -16,16 +16,12 @@ from server.storage.images.results import OWN_FORMATS, animation_limit, result_s
 
 @dataclass(frozen=True, slots=True)
 class CustomFormats:
-    """The transformations in the `media.formats` setting, added to media files during rendering.
-
-    `key` represents the settings in the keys of cached fragments.
-    """
+    """Transformations in `media.formats`. `key` stands for them in keys of cached fragments."""
 
     settings: MediaSettings
     key: Hashable
 
     def add(self, file: Document) -> Document:
-        """Return the media file with URLs of the transformed images added to its `formats`."""
         own = OWN_FORMATS.get(file.get("ext").lower())
         width, height = file.get("width") or 0, file.get("height") or 0
         if own is None or min(width, height) < 1:
@@ -46,7 +42,6 @@ class CustomFormats:
 
 
 def custom_formats(settings: MediaSettings) -> CustomFormats | None:
-    """Return the custom formats, or None if there are none or transformations are disabled."""
     if not settings.formats or not settings.transform.enabled:
         return None
     limits = settings.transform.max_pixels, settings.transform.max_edge

@@ -1,4 +1,4 @@
-"""Signatures of image URLs, for sites that set `media.transform.sign` (docs/images.md)."""
+"""Signatures of image URLs, for `media.transform.sign` (docs/images.md)."""
 
 import hmac
 from base64 import urlsafe_b64encode
@@ -16,10 +16,7 @@ _PURPOSE = b"image urls"  # The session key signs other things too.
 
 
 def signature(secret: str, path: str, parameters: Mapping[str, str]) -> str:
-    """Return the HMAC-SHA256, in base64url, of a path and its sorted parameters.
-
-    `path` is the decoded path below /uploads/. Parameters that request no transformation are not signed.
-    """
+    """Return the base64url HMAC-SHA256 of a path below /uploads/ and its sorted parameters."""
     signed = sorted((name, value) for name, value in parameters.items() if name in PARAMETERS)
     derived = hmac.digest(secret.encode(), _PURPOSE, "sha256")
     text = f"{path}?{urlencode(signed)}"
@@ -28,7 +25,7 @@ def signature(secret: str, path: str, parameters: Mapping[str, str]) -> str:
 
 
 def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
-    """Return whether an image URL's signature is valid. A URL that only names a preset needs none."""
+    """Return True if the signature is valid. A URL that only names a preset needs none."""
     if not {name for name in parameters if name in PARAMETERS} - {PRESET}:
         return True
     signed = {name: value for name, value in parameters.items() if isinstance(value, str)}
@@ -41,7 +38,7 @@ def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
 
 
 def sign_url(root: Path, url: str) -> str:
-    """Return an image URL with its signature. Raises SetupError if it is not the URL of an image."""
+    """Return an image URL with its signature. Raises SetupError if it is not an image's URL."""
     parts = urlsplit(url)
     pairs = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != SIGNATURE]
     parameters = dict(pairs)

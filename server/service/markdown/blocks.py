@@ -40,7 +40,6 @@ def _blocks(nodes: Any, prefix: str, out: list[str], depth: int) -> None:
 
 
 def _append_block(node: Mapping[str, Any], prefix: str, out: list[str], depth: int) -> None:
-    """Append the lines of a block to `out`. Each line begins with `prefix`."""
     kind = node.get("type")
     if kind == "list":
         _list(node, prefix, out, depth)
@@ -85,7 +84,6 @@ def _code(node: Mapping[str, Any], prefix: str, out: list[str]) -> None:
 
 
 def _paragraph_lines(node: Mapping[str, Any], depth: int) -> list[str]:
-    """Return the lines of a paragraph. A backslash at the end of a line keeps the line break."""
     lines = [line.strip() for line in _inline(node, depth).splitlines()]
     lines = [escape_start(line) for line in lines if line]
     return [*(line + "\\" for line in lines[:-1]), *lines[-1:]]

@@ -1,4 +1,4 @@
-"""A document as Markdown: its attributes in YAML front matter, and its main text."""
+"""A document as Markdown: YAML front matter and its main text."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _OMITTED: tuple[Any, ...] = (None, [], {})
 
 
 class Links(NamedTuple):
-    """Maker of the links in one response. It links only documents that the caller may read."""
+    """Links in one response, only to readable documents."""
 
     schema: Schema
     actor: Actor
@@ -36,7 +36,6 @@ class Links(NamedTuple):
     origin: str = ""  # put in front of addresses
 
     def markdown_url(self, type_: Type, document_id: str = "", locale: str = "", **more: str) -> str:
-        """Return the URL of the Markdown version of a document or list."""
         single = type_.kind == "singleType"
         path = f"{self.origin}/api/{type_.singular if single else type_.plural}"
         if document_id and not single:
@@ -50,7 +49,7 @@ class Links(NamedTuple):
         return f"{path}{ENDING}?{query}" if query else path + ENDING
 
     def document_link(self, type_: Type, value: Mapping[str, Any], text: str = "") -> str:
-        """Return a link to a document, or only its title if the caller may not request the document."""
+        """Return a link, or only the title if the caller may not read the document."""
         document_id = str(value.get("documentId") or "")
         text = text or title_text(type_, value)
         action = "find" if type_.kind == "singleType" else "findOne"
@@ -61,16 +60,12 @@ class Links(NamedTuple):
 
 
 def title_text(type_: Type, value: Mapping[str, Any]) -> str:
-    """Return a document's title as plain text, or its id if it has no title."""
     title = value.get(title_of(type_) or "")
     return (collapse(title) if isinstance(title, str) else "") or str(value.get("documentId") or "")
 
 
 def document_markdown(type_: Type, body: bytes, links: Links, budget: Budget) -> bytes:
-    """Convert a document from the JSON that `Reader` renders to Markdown.
-
-    Raises LimitError, BusyError or NeedsThreadPool if the document has too many values.
-    """
+    """Convert a document from JSON to Markdown. Raises LimitError, BusyError or NeedsThreadPool."""
     # Decimals keep all their digits.
     data = json.loads(body, parse_float=Decimal)
     count = _count_values(data)
@@ -91,7 +86,6 @@ def _text(attribute: Attribute, value: Any) -> str:
 
 
 def _front_matter(type_: Type, data: Mapping[str, Any], links: Links) -> dict[str, Any]:
-    """Return the values for the front matter, in the order of the schema. Empty values are omitted."""
     found = {}
     for name, attribute in type_.columns.items():
         if name in data and name not in ("id", "documentId"):
@@ -118,7 +112,6 @@ def _scalar(attribute: Attribute, value: Any) -> Any:
 
 
 def _front_matter_item(attribute: Attribute, value: Any, links: Links) -> Any:
-    """Return a related document, media file or component as a value in the front matter."""
     if not isinstance(value, Mapping) or value.keys() == {"count"}:
         return value  # populate[x][count]=true
     uid = value.get("__component") or value.get("__type") or attribute.component or attribute.target

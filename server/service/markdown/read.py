@@ -1,4 +1,4 @@
-"""Reads of documents and lists as Markdown, with the same permissions as reads as JSON."""
+"""Reads of documents and lists as Markdown."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _FILE_FIELDS = ("name", "alternativeText", "url", "mime")
 
 
 def read_markdown(reader: Reader, params: Params, document_id: str | None = None) -> Rendering:
-    """Render one document as Markdown, or a list of links if `document_id` is None.
+    """Render a document as Markdown, or a list of links if `document_id` is None.
 
     Raises ForbiddenError, NotFoundError or ValidationError.
     """
@@ -45,19 +45,16 @@ def read_markdown(reader: Reader, params: Params, document_id: str | None = None
 
 
 def summary_attribute(type_: Type) -> str | None:
-    """Return the name of the attribute with a document's summary, or None if there is none."""
     return next(
         (n for n in SUMMARIES if (a := type_.attributes.get(n)) and a.visible and a.group == "string"), None
     )
 
 
 def entry_attributes(type_: Type) -> list[str]:
-    """Return the names of the attributes that `render_entry` shows."""
     return [name for name in (*link_fields(type_), summary_attribute(type_)) if name] or ["documentId"]
 
 
 def render_entry(type_: Type, value: Mapping[str, Any], links: Links) -> str:
-    """Return a list item with a link to a document and its summary."""
     summary = value.get(summary_attribute(type_) or "")
     described = escaped_line(summary, SUMMARY_CHARS) if isinstance(summary, str) else ""
     return f"- {links.document_link(type_, value)}" + (f": {described}" if described else "")
@@ -73,7 +70,6 @@ def _links(reader: Reader, params: Params) -> Links:
 
 
 def _with_links(reader: Reader, query: Query, params: Params) -> Query:
-    """Populate everything that a document refers to, unless the request has `populate` or `fields`."""
     if "populate" in params or "fields" in params:
         return query
     nodes = link_nodes(reader.state.schema, reader.type)
@@ -83,12 +79,9 @@ def _with_links(reader: Reader, query: Query, params: Params) -> Query:
 
 
 def link_nodes(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> tuple[Node, ...]:
-    """Return the nodes that populate a type's components, relations and media files.
+    """Return nodes that populate components fully, and relations as far as links need.
 
-    Components are populated with all their attributes, and related documents and media files only with the
-    fields that links need.
-
-    `enclosing` contains the enclosing components' uids. A component is not populated again inside itself.
+    Components in `enclosing` are not populated again.
     """
     nodes = []
     for name in type_.populatable:

@@ -1,4 +1,4 @@
-"""Markdown syntax: plain text, links and images that can't be mistaken for other syntax."""
+"""Markdown syntax that text can't break."""
 
 import re
 from urllib.parse import quote
@@ -24,22 +24,20 @@ _URL_CHARS = "/:?#[]@!$&'*+,=%~"
 
 
 def escape(text: str) -> str:
-    """Escape plain text for use within a line of Markdown."""
     return _INLINE.sub(r"\\\g<0>", _CONTROL.sub(" ", text))
 
 
 def escape_start(line: str) -> str:
-    """Escape the start of an escaped line, so that the line does not become a list, heading or quote."""
+    """Escape a line's start, so it can't become a list, heading or quote."""
     return _LINE_START.sub(r"\1\\", line)
 
 
 def collapse(text: str) -> str:
-    """Put text on one line, without control characters."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def escaped_line(text: str, max_chars: int = 0) -> str:
-    """Escape plain text and put it on one line. Text of more than `max_chars` characters is truncated."""
+    """Escape text on one line. `max_chars` 0 means no limit."""
     line = collapse(text)
     if max_chars and len(line) > max_chars:
         line = line[: max_chars - 1].rstrip() + "…"
@@ -47,7 +45,7 @@ def escaped_line(text: str, max_chars: int = 0) -> str:
 
 
 def heading(level: int, escaped: str) -> str:
-    """Return a heading. Unlike in `link` and `image`, the text must already be escaped."""
+    """Return a heading. Unlike for `link`, the text must already be escaped."""
     return f"{'#' * level} {_CLOSING.sub(_BACKSLASH, escaped)}"
 
 

@@ -1,1 +1,1 @@
-"""Media files: the library, uploads, moves, and the transfer between the disk and the bucket."""
+"""The media library, uploads, moves, and transfer between disk and bucket."""

@@ -1,4 +1,4 @@
-"""Transfer of media files between the disk and the bucket, in batches."""
+"""Transfer of media files between disk and bucket, in batches."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -39,10 +39,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class TransferResult:
-    """The number of files and bytes that were moved, and the last commit made.
-
-    `unmoved` contains the path of each file that was not moved, and the reason.
-    """
+    """Moved files and bytes, and the last commit. `unmoved` pairs each remaining path with the reason."""
 
     file_count: int
     byte_count: int
@@ -51,7 +48,6 @@ class TransferResult:
 
 
 def transfer_message(verb: str, direction: str, count: int) -> str:
-    """Return a commit message such as `Move 20 media files to the bucket`."""
     return f"{verb} {count:,} media file{'s' * (count != 1)} {direction} the bucket"
 
 
@@ -60,13 +56,13 @@ def media_of(site: Site) -> list[Document]:
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether a media file's content is in content/uploads/, and not only its description."""
+    """Return True if a file's content, not only its description, is on disk."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
 def downloaded(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Context manager that downloads an object into a temporary file. Raises BucketError or OSError."""
+    """Download an object into a temporary file. Raises BucketError or OSError."""
     with temporary_file(site.root) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -115,7 +111,6 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _save_files(batch: Sequence[_DownloadedFile], context: Context) -> int:
-    """Save downloaded files in content/uploads/. Return how many were saved."""
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
@@ -136,8 +131,6 @@ MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps chang
 
 @dataclass(frozen=True, slots=True)
 class _UploadedFile:
-    """A file that was uploaded to the bucket. `found` is the local file's signature, or None."""
-
     document: Document
     stored: StoredFile
     found: Signature | None
@@ -145,8 +138,6 @@ class _UploadedFile:
 
 @dataclass(frozen=True, slots=True)
 class _UploadedBatch:
-    """Files that were uploaded to the bucket. If `keep` is set, the local files are kept."""
-
     files: Sequence[_UploadedFile]
     keep: bool
 
@@ -154,7 +145,7 @@ class _UploadedBatch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> TransferResult:
-    """Upload all media files to the bucket, and delete the local files unless `keep` is set.
+    """Upload all media files to the bucket, deleting local ones unless `keep` is set.
 
     Raises BucketError, or any error of `Writes.save`.
     """
@@ -189,10 +180,6 @@ def push(
 
 
 def _lacks_variants(document: Document, placeholders: bool) -> bool:
-    """Return whether an image in the bucket has no resized variants, although it is large enough for them.
-
-    If `placeholders` is set, also return True if its placeholder or main color is missing.
-    """
     width, height = document.get("width"), document.get("height")
     lacks = not document.get("formats") or (placeholders and not document.get(PLACEHOLDER))
     if not lacks or not (width and height) or not object_of(document.get("provider_metadata")):
@@ -203,7 +190,7 @@ def _lacks_variants(document: Document, placeholders: bool) -> bool:
 def _upload_file(
     site: Site, bucket: "Bucket", uploader: MediaUploader, document: Document, *, keep: bool
 ) -> _UploadedFile:
-    """Upload a media file and its resized variants. Raises OSError, ConflictError or BucketError."""
+    """Upload a media file and its variants. Raises OSError, ConflictError or BucketError."""
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
@@ -223,14 +210,13 @@ def _upload_file(
 
 
 def _verify_upload(bucket: "Bucket", stored: StoredFile) -> None:
-    """Download the uploaded objects to verify them. Raises BucketError if one is missing or damaged."""
+    """Download uploaded objects to verify them. Raises BucketError."""
     with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
             bucket.fetch(object_, null_device)
 
 
 def _record_in_bucket(batch: _UploadedBatch, context: Context) -> int:
-    """Record in the descriptions of files that the files are in the bucket. Return the number of files."""
     count = 0
     for sent_file in batch.files:
         if (

@@ -1,4 +1,4 @@
-"""Media files as they are now or were at a past commit (docs/media.md)."""
+"""Media files, now or at a past commit (docs/media.md)."""
 
 import os
 import posixpath
@@ -21,11 +21,8 @@ from server.storage.media import mime_type, stored_object
 class MediaFile:
     """An open media file, which the caller must close.
 
-    - `digest`: the content's hash, or "" if it is unknown.
-    - `modified`: Unix time in seconds.
-    - `varies_by_accept`: whether the content depends on the media types that the client accepts.
-    - `versions`: the hashes that the `v` parameter of a transformed image can name, or None for a stored
-      file.
+    `digest` is "" if unknown. `modified` is Unix time in seconds. `versions` are the hashes that `v` may
+    name; None for a stored file.
     """
 
     file: IO[bytes]
@@ -39,22 +36,19 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """Access to a site's media files, now or at a past commit, on disk or in a bucket."""
+    """A site's media files, now or at a commit."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without the `at` parameter get this commit's files.
-
-        "" stands for the current files.
-        """
+        """Return True if requests without `at` get this commit's files."""
         served_state = self.past.pinned
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return a media file as it was at a commit, or its URL if clients download it from the bucket.
+        """Return a file, or its URL if clients load it from the bucket.
 
         `commit` is "" for the current files. Raises NotFoundError, or any error of the bucket.
         """
@@ -63,7 +57,6 @@ class MediaFiles:
         return url or self.open(snapshot, commit, key)
 
     def open(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile:
-        """Return a media file like `find`, but download it if it is in a bucket."""
         if stored := stored_object(snapshot.media, key):
             file = self.bucket.open(self.site.state.settings, stored)
             return MediaFile(file, posixpath.basename(key), mime_type(key), stored.sha256)
@@ -71,7 +64,7 @@ class MediaFiles:
         return past or self._current(snapshot, key)
 
     def blob_id(self, snapshot: Snapshot, commit: str, key: str) -> str:
-        """Return the id of the git blob that `open` reads, or "" if it reads a current file."""
+        """Return the git blob that `open` reads, or "" for a current file."""
         blob = replaced_file(self.past, commit, snapshot.media[key].path) if key in snapshot.media else None
         return blob.id if blob else ""
 
@@ -88,7 +81,7 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past_file(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the file at a commit, or None if it has not changed since. Raises NotFoundError."""
+        """Return a file at a commit, or None if unchanged. Raises NotFoundError."""
         media, format_parts = snapshot.media, split_variant_path(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)

@@ -1,4 +1,4 @@
-"""The media library: folders, and the documents that use a media file (docs/writing.md, "Media library")."""
+"""The media library: folders, and uses of files (docs/writing.md, "Media library")."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -24,10 +24,7 @@ Condition = Callable[[Document], bool]
 
 
 def find_in_library(caller: Caller, query: Query, params: Mapping[str, Any]) -> Listing:
-    """Return a page of the media files that match the query and the `folder` and `unused` parameters.
-
-    Raises ValidationError.
-    """
+    """Return a page of media files for the query, `folder` and `unused`. Raises ValidationError."""
     conditions = [test for test in (_in_folder(params), _is_unused(caller, params)) if test is not None]
     if not conditions:
         return find(view_of(caller), query)
@@ -35,7 +32,7 @@ def find_in_library(caller: Caller, query: Query, params: Mapping[str, Any]) -> 
 
 
 def list_folders(caller: Caller) -> dict[str, Any]:
-    """Return all folders that contain media files, with the number of files directly in each."""
+    """Return folders with their numbers of files, not counting subfolders."""
     media = caller.state.snapshot.media
     caller.budget.spend(len(media))
     counts = Counter(dirname(key) for key in media)
@@ -47,10 +44,9 @@ def list_folders(caller: Caller) -> dict[str, Any]:
 
 
 def list_uses(caller: Caller, key: str) -> dict[str, Any]:
-    """Return the documents that use a media file and that the caller may see.
+    """Return the visible documents that use a file. Raises NotFoundError.
 
-    In the result, `hidden` is whether other documents use the file, too. It is None if the caller may not
-    delete files. Raises NotFoundError.
+    `hidden` tells whether others use it; None if the caller may not delete files.
     """
     file = find_file(caller.state, key)
     media = media_key(file.path) or ""
@@ -78,7 +74,6 @@ def _use(document: Document, places: list[Place]) -> dict[str, Any]:
 
 
 def _visible_uses(actor: Actor, document: Document, key: str) -> list[Place]:
-    """Return the places where a document uses a file, or [] if the actor may not see the document."""
     if not may_find(actor, document.type.uid):
         return []
     if document.status == DRAFT and not may_read_drafts(actor, document.type):

@@ -1,4 +1,4 @@
-"""Moves and renames a media file, and updates the documents that use it (docs/writing.md, "Uploads")."""
+"""Moving and renaming media files, and updating links (docs/writing.md, "Uploads")."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,12 +31,9 @@ FORBIDDEN_MESSAGE = "Your role is not allowed to change all documents that use t
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """The result of moving a media file.
+    """A moved file. `changed_files` counts changed documents.
 
-    - `changed_files`: the number of documents' files that were changed
-    - `unchanged_links`: the links to the file that could not be changed
-
-    Files that the caller may not see are not included.
+    `unchanged_links` could not be changed. Hidden files are left out.
     """
 
     file_json: bytes
@@ -49,10 +46,10 @@ class MoveResult:
 def move_file(
     writes: Writes, caller: Caller, key: str, body: object, message: str = "", *, undo: bool = False
 ) -> MoveResult:
-    """Move a media file to the folder and file name in a request body.
+    """Move a media file as a request body says.
 
-    Raises NotFoundError, ValidationError or ConflictError. Raises ForbiddenError if the caller may not change
-    a document that uses the file.
+    Raises NotFoundError, ValidationError, ConflictError, or ForbiddenError if a document that uses it may not
+    be changed.
     """
     request = read_move(caller, key, body)
     permits = _undo_permits(caller, request.old) if undo else ()
@@ -70,12 +67,12 @@ def move_file(
 
 
 def preview_move(writes: Writes, caller: Caller, key: str, body: object) -> Sequence[FileChange]:
-    """Return the file changes that `move_file` would make in documents. Raises the same errors."""
+    """Return the changes that `move_file` would make. Raises the same errors."""
     return writes.preview(caller, _permitted(caller), read_move(caller, key, body))
 
 
 def read_move(caller: Caller, key: str, body: object) -> RenameRequest:
-    """Parse a request body with `folder`, `fileName` or both. Raises NotFoundError or ValidationError."""
+    """Parse a body with `folder`, `fileName` or both. Raises NotFoundError or ValidationError."""
     old = find_file(caller.state, key).path
     values = body if isinstance(body, Mapping) else {}
     known = {name: values[name] for name in ("folder", "fileName") if values.get(name) is not None}
@@ -112,7 +109,6 @@ def _permitted(caller: Caller) -> Callable[[RenameRequest, Context], RenameResul
 
 
 def _undo_permits(caller: Caller, path: str) -> tuple[Permit, ...]:
-    """Return the permissions that undoing the move requires."""
     uses: Sequence[Document] = list(caller.state.snapshot.media_uses.get(media_key(path) or "", ()))
     changed = {(d.type.uid, d.status == DRAFT and may_read_drafts(caller.actor, d.type)) for d in uses}
     return (MAY_UPLOAD, MAY_DELETE, *(Permit(uid, Verb.UPDATE, draft) for uid, draft in sorted(changed)))

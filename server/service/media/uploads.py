@@ -1,4 +1,4 @@
-"""Media files: querying, uploading, changing and deleting them."""
+"""Querying, uploading, changing and deleting media files."""
 
 import posixpath
 import time
@@ -38,7 +38,7 @@ MAY_UPLOAD, MAY_DELETE = (Permit(UPLOAD, action, draft=False) for action in ("up
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """The media files that were written, as JSON, and the commit."""
+    """Written media files, as JSON, and the commit."""
 
     files_json: list[bytes]
     commit: str
@@ -46,7 +46,7 @@ class StoredFiles:
 
 
 class Uploads:
-    """Service for uploading, changing and deleting media files. Thread-safe."""
+    """Uploading, changing and deleting media files. Thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -75,7 +75,6 @@ class Uploads:
         return self._writes.save(caller, uploading.remove, key, message=message, permits=permits)
 
     def _store_content(self, file: uploading.ReceivedFile) -> uploading.ReceivedFile:
-        """Store an uploaded file's content in the bucket or, without a bucket, measure the image."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.measure_in_advance(file.source, suffix)
@@ -106,10 +105,6 @@ class Uploads:
 
 
 def _wait_for_variants(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Wait for the resized variants of new images, and return the resulting state.
-
-    Stops waiting after about SCALING_TIMEOUT_S seconds.
-    """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
         if time.monotonic() < deadline:
@@ -125,10 +120,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def parse_media_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for media files. With `paged`, pagination parameters are parsed, too.
-
-    Raises ValidationError.
-    """
+    """Parse a query, with page parameters if `paged`. Raises ValidationError."""
     state = caller.state
     query_params = {
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params

@@ -1,4 +1,4 @@
-"""The parameter `v` of media URLs, which names the version of the content (docs/images.md)."""
+"""The parameter `v` of media URLs, a version of the content (docs/images.md)."""
 
 import hashlib
 import math
@@ -16,28 +16,26 @@ _VERSION = re.compile(f"[0-9a-f]{{{MIN_VERSION_DIGITS},64}}")
 
 
 def read_version(parameters: Mapping[str, object]) -> str:
-    """Return the `v` parameter, or "" if it is missing or can't be the beginning of a hash."""
+    """Return the `v` parameter, or "" if it can't begin a hash."""
     version = parameters.get(VERSION_PARAMETER)
     return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
 
 
 def is_version(version: str, digests: tuple[str, ...]) -> bool:
-    """Return whether `version`, as returned by `read_version`, is the beginning of one of the hashes."""
     return bool(version) and any(digest.startswith(version) for digest in digests)
 
 
 def version_of_image(digest: str, transformation: Transformation, animation_pixels: int) -> str:
-    """Return a hash of everything that determines a transformed image.
+    """Return a hash of a transformed image's inputs.
 
-    `digest` is the original's SHA-256 hash. `transformation` includes the focal point from the file's
-    description. `animation_pixels` is the result of `animation_limit`.
+    `digest` is the original's SHA-256. `transformation` includes the focal point.
     """
     text = f"{VERSION} {digest} {animation_pixels} {canonical_key(transformation)}"
     return hashlib.sha256(text.encode()).hexdigest()[:MIN_VERSION_DIGITS]
 
 
 def with_focus(transformation: Transformation, document: Document) -> Transformation:
-    """Return the transformation with the image's own focal point, unless the request sets another."""
+    """Add the image's own focal point, unless one is set."""
     x, y = transformation.focus or (None, None)
     point = document.get("focalPoint")
     if transformation.keeps_detail or not isinstance(point, dict):

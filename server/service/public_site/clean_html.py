@@ -1,4 +1,4 @@
-"""HTML cleaner for feeds that keeps only safe elements and attributes and makes links absolute."""
+"""HTML cleaner for feeds: safe elements and absolute links."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -50,10 +50,7 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 
 
 def link_resolver(page_url: str, media_url: str) -> Resolve:
-    """Return a function that makes the links on a page absolute.
-
-    `page_url` is the document's public URL, and `media_url` is the URL of the server that serves `/uploads/`.
-    """
+    """Return a function that makes links absolute. `media_url` is the server of `/uploads/`."""
 
     def resolve(link: str) -> str | None:
         try:
@@ -72,17 +69,11 @@ def link_resolver(page_url: str, media_url: str) -> Resolve:
 
 
 def _media_path(link: str) -> str:
-    """Return the path of a linked media file, or "" for other links.
-
-    For example, `../uploads/fog.png` becomes `/uploads/fog.png`.
-    """
     path = link if link.startswith("/") else "/" + link.lstrip("./")
     return path if path.startswith(UPLOADS_URL) and "/../" not in path else ""
 
 
 class _Cleaner:
-    """HTML writer that keeps only allowed elements and closes every element."""
-
     def __init__(self, resolve: Resolve) -> None:
         self.out: list[str] = []
         self._resolve = resolve
@@ -145,7 +136,6 @@ class _Cleaner:
 
 
 def clean(html: str, resolve: Resolve) -> str:
-    """Return HTML that is safe to show on another page, with absolute links."""
     cleaner = _Cleaner(resolve)
     for token in tokenize(html):
         cleaner.add(token)

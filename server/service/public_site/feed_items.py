@@ -1,4 +1,4 @@
-"""Feed items, with the documents' values as the content API returns them to the public."""
+"""Feed items, with values as the public sees them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
 
 
 class Picture(NamedTuple):
-    """An image in a feed: its absolute URL, media type, and size in bytes."""
+    """An image in a feed. `size` is in bytes."""
 
     url: str
     mime: str
@@ -58,7 +58,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A feed item. `content` is HTML; all other fields are plain text."""
+    """A feed item. `content` is HTML; other fields are plain text."""
 
     id: str
     address: str
@@ -75,10 +75,7 @@ class Item:
 
 
 def feed_items(feed: Feed, site: PublicSite) -> list[Item]:
-    """Return the items of a feed, in order.
-
-    Raises the content API's errors if the feed's settings are invalid.
-    """
+    """Return a feed's items, in order. Raises the content API's errors for invalid settings."""
     found: list[Item] = []
     for type_ in (t for t in site.types if t.singular in feed.types):
         found += _items_of_type(feed, type_, site)
@@ -125,7 +122,7 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 
 
 def item_attributes(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
-    """Return the attribute path for each part of a feed item, such as "title" or "summary"."""
+    """Return the attribute path for each part of an item."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
     title, body = title_of(type_), content_of(type_)
     defaults = {"title": title, "content": body} | {
@@ -167,7 +164,6 @@ def _without_empty(populate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values_at(data: Any, path: str) -> Iterator[Any]:
-    """Yield the values at an attribute path in parsed JSON. The path can pass through lists."""
     if isinstance(data, list):
         for entry in data:
             yield from _values_at(entry, path)
@@ -243,7 +239,6 @@ def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str],
 
 
 def _raw_values_at(data: Mapping[str, Any], path: str) -> Iterator[Any]:
-    """Yield the values at an attribute path in parsed JSON. A list of blocks counts as one value."""
     parent, _, name = path.rpartition(".")
     for holder in _values_at(data, parent) if parent else (data,):
         if isinstance(holder, Mapping) and holder.get(name) is not None:
@@ -251,7 +246,7 @@ def _raw_values_at(data: Mapping[str, Any], path: str) -> Iterator[Any]:
 
 
 def strip_mdx_modules(text: str) -> str:
-    """Return MDX text without `import` and `export` statements. Code blocks are left unchanged."""
+    """Remove `import` and `export` from MDX, except in code blocks."""
     kept: list[str] = []
     fence, in_module = "", False  # the fence of the current code block, and whether the line is JavaScript
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Feeds in RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
+"""RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True, slots=True)
 class FeedContent:
-    """A feed with its items, independent of any format. `url` is the feed's own URL."""
+    """A feed in no particular format. `url` is the feed's URL."""
 
     title: str
     description: str
@@ -40,17 +40,14 @@ class FeedContent:
 
 
 class FeedFormat(NamedTuple):
-    """A feed format: its media type, and the function that writes a feed."""
+    """A feed format's media type and writer."""
 
     media_type: str
     write: Callable[[FeedContent], str]
 
 
 def feed_text(site: PublicSite, name: str, extension: str) -> str:
-    """Return the text of a feed. `extension` selects one of the FORMATS.
-
-    Raises NotFoundError if the feed isn't public.
-    """
+    """Return a feed. Raises NotFoundError if it isn't public."""
     feed = site.state.settings.feeds.get(name)
     if feed is None or not is_public(feed, site):
         raise NotFoundError()
@@ -80,7 +77,7 @@ def _channel(name: str, feed: Feed, site: PublicSite) -> FeedContent:
 
 
 def _home_url(feed: Feed, site: PublicSite) -> str:
-    """Return the URL of the home page on the host of the documents. Raises NotFoundError."""
+    """Return the home page. Raises NotFoundError."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):

@@ -1,4 +1,4 @@
-"""`/llms.txt`: an overview of the public documents for language models (https://llmstxt.org)."""
+"""`/llms.txt`: public documents for language models (https://llmstxt.org)."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +26,6 @@ _MIN_ENTRY_BYTES = len("- [a](/api/b/c.md)\n")
 
 @dataclass(frozen=True, slots=True)
 class _Public:
-    """The public view of a site."""
-
     state: State
     links: Links
     budget: Budget
@@ -47,7 +45,7 @@ class _Public:
 
 
 def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
-    """Return the text of `/llms.txt`. Raises NotFoundError if the setting `llms.enabled` is off."""
+    """Return `/llms.txt`. Raises NotFoundError if `llms.enabled` is off."""
     settings = state.settings.llms
     if not settings.enabled:
         raise NotFoundError()
@@ -69,7 +67,7 @@ def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
 
 
 def _section_lines(site: _Public, type_: Type, size: int) -> list[str]:
-    """Return the lines about a content type, or [] if it has no documents or they would exceed `size`."""
+    """Return a type's lines, or [] if empty or over `size` bytes."""
     documents, total = _listed_documents(site, type_, size // _MIN_ENTRY_BYTES)
     name, locales = type_.display or type_.singular, site.state.settings.locales
     others = [
@@ -96,10 +94,6 @@ def _section_lines(site: _Public, type_: Type, size: int) -> list[str]:
 def _listed_documents(
     site: _Public, type_: Type, max_documents: int
 ) -> tuple[Iterator[Mapping[str, Any]], int]:
-    """Return up to `max_documents` documents in the default locale, and the number of all documents.
-
-    The documents are parsed JSON, as the API returns them.
-    """
     reader = Reader(site.state, type_, site.links.actor, budget=site.budget)
     query = reader.query({"fields": entry_attributes(type_)}, many=True)
     view = reader.view(query)

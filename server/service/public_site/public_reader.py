@@ -1,4 +1,4 @@
-"""Published documents that the public can `find`, for feeds, sitemaps and redirects."""
+"""Published documents that the public may find."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class PublicSite:
-    """The public view of one state of a site. `budget` limits the cost of a request."""
+    """The public view of one state of a site."""
 
     state: State
     budget: Budget = UNLIMITED
@@ -32,7 +32,6 @@ class PublicSite:
 
     @property
     def types(self) -> list[Type]:
-        """The content types that have public URLs and that the public can `find`."""
         urls, actor = self.state.settings.urls, self.actor
         types = self.state.schema.content_types
         return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]
@@ -42,7 +41,6 @@ class PublicSite:
         return locales.available if type_.localized else (locales.default,)
 
     def documents(self) -> Iterator[tuple[Document, str]]:
-        """Yield each published document that has a public URL, with this URL, in a stable order."""
         for type_ in self.types:
             for locale in self.locales(type_):
                 order = self.state.snapshot.list(type_, locale, PUBLISHED)
@@ -56,16 +54,16 @@ class PublicSite:
         return self.url_maker(document.type, document.locale)(document).decode() or None
 
     def url_maker(self, type_: Type, locale: str) -> Make:
-        """Return a function that makes the public URL of a document, or b"" if it has none."""
+        """Return a function that makes URLs, or b"" for a document without one."""
         key = type_.uid, locale
         if key not in self._addresses:
             self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
         return self._addresses[key]
 
     def cached(self, purpose: str, type_: Type, locale: str, make: Make) -> Make:
-        """Return a function that caches what `make` returns for each document.
+        """Return a function that caches results of `make`.
 
-        `purpose` is part of the cache key. The results may depend only on the document and its public URL.
+        They may depend only on the document and its URL. `purpose` is part of the cache key.
         """
         pattern = pattern_of(type_, locale, self.state.settings) or ""
         rules = self.layout.rules if "{name}" in pattern else None

@@ -1,6 +1,6 @@
-"""Redirects as configuration files for web servers and hosting services (docs/redirects.md).
+"""Redirects as configuration for web servers (docs/redirects.md).
 
-Spaces, quotes, semicolons and line breaks can't occur in redirects, because they are percent-encoded.
+Percent-encoding excludes spaces, quotes, semicolons and line breaks.
 """
 
 import json
@@ -23,9 +23,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format for redirects. `write` returns the text, and the redirects that the format can't represent.
+    """A format. `write` returns the text, and redirects that it can't represent.
 
-    `several_hosts`: whether one file can contain redirects of several hosts.
+    With `several_hosts`, one file can cover several hosts.
     """
 
     several_hosts: bool
@@ -38,7 +38,7 @@ def _split_source(redirect: Redirect) -> tuple[str, str]:
 
 
 def _decode_path(path: str) -> str | None:
-    """Percent-decode a path. Return None if the result is not UTF-8 or contains control characters."""
+    """Percent-decode a path, or return None if it is not UTF-8 or has control characters."""
     try:
         text = unquote_to_bytes(path).decode()
     except UnicodeDecodeError:
@@ -70,7 +70,6 @@ def _lines(
 
 
 def _rule_target(redirect: Redirect) -> str:
-    """Return a redirect's target: a path if it is on the same host, otherwise a URL."""
     target = _encoded(redirect.target)
     if origin_of(redirect.target) != redirect.origin:
         return target
@@ -155,7 +154,6 @@ def _nginx_condition(redirect: Redirect, path: str) -> str:
 
 
 def _nginx_locations(path: str) -> tuple[str, ...]:
-    """Return a path with and without a trailing slash, or () if nginx can't represent it."""
     decoded = _decode_path(path)
     if decoded is None or len(decoded.encode()) + 1 > _MAX_NGINX_LOCATION_BYTES:
         return ()

@@ -1,4 +1,4 @@
-"""Redirects from documents' former addresses and aliases to their current addresses."""
+"""Redirects from documents' former addresses and aliases."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ _BATCH_FILES = 500
 
 
 class Redirect(NamedTuple):
-    """A redirect from `source`, a percent-encoded path on the host `origin`, to a URL on any host."""
+    """A redirect from a percent-encoded path to a URL on any host."""
 
     origin: str
     source: str
@@ -56,14 +56,13 @@ class Redirect(NamedTuple):
 
 @dataclass(frozen=True)
 class RedirectList:
-    """A site's redirects, sorted by source, and the problems with its aliases."""
+    """Redirects sorted by source, and aliases' problems."""
 
     redirects: list[Redirect]
     problems: list[Problem]
 
     @cached_property
     def body(self) -> bytes:
-        """The redirects as JSON, for `GET /redirects`."""
         data = [redirect.as_json() for redirect in self.redirects]
         return dumps({"data": data, "meta": {"total": len(data), "problems": len(self.problems)}})
 
@@ -73,7 +72,7 @@ class RedirectList:
 
 
 class Alias(NamedTuple):
-    """An alias in a document's file. `text` and `line` are its text and line number in the file."""
+    """An alias in a document's file."""
 
     document: Document
     address: str
@@ -85,7 +84,7 @@ Aliases = tuple[tuple[Any, int | None], ...]  # the aliases in a file as written
 
 
 class Redirects:
-    """Access to a site's redirects. Thread-safe."""
+    """A site's redirects. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site = past, past.site
@@ -95,7 +94,7 @@ class Redirects:
         self._same: tuple[object, RedirectList] | None = None
 
     def list_redirects(self, caller: Caller) -> RedirectList:
-        """Return the site's redirects. Raises ForbiddenError if the caller is not allowed to list them."""
+        """Return the site's redirects. Raises ForbiddenError."""
         require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
         state, head, last = caller.state, caller.commit or self.site.git.committed.commit, self._last
         if last is None or last[1] != head or not last[0].shows_same_content(state):
@@ -124,7 +123,6 @@ class Redirects:
         return self._same[1]
 
     def _read_aliases(self, documents: Sequence[tuple[Document, str]], commit: str) -> Iterator[Alias]:
-        """Yield the aliases in the documents' files. A file is not read again if it has not changed."""
         addresses = {document.path: (document, address) for document, address in documents}
         entries = {} if commit else self.site.basis()[3]
         known = {} if commit else self._aliases
@@ -194,9 +192,9 @@ def make_redirects(
     *,
     aliases_from_root: bool = False,
 ) -> RedirectList:
-    """Return redirects to the documents' current addresses. Aliases take precedence over former addresses.
+    """Return redirects. Aliases take precedence over former addresses.
 
-    `former_addresses` maps each former address to the document that had it last.
+    `former_addresses` maps each one to the document that had it last.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current, from_root=aliases_from_root)
@@ -266,7 +264,7 @@ def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Map
 
 
 def _find_loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
-    """Return the redirects that lead from `source` via `target` back to `source`, or [] without a loop."""
+    """Return the loop from `source` via `target`, or []."""
     chain = [source, target]
     while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:
         chain.append(edges[chain[-1]])

@@ -1,7 +1,4 @@
-"""Sitemaps of all public pages (https://www.sitemaps.org/protocol.html).
-
-If there is more than one sitemap, `/sitemap.xml` is an index of them.
-"""
+"""Sitemaps of public pages (https://www.sitemaps.org/protocol.html)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -28,9 +25,9 @@ def part_name(number: int) -> str:
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
-    """Return the sitemaps by file name. If there is more than one, the file NAME is their index.
+    """Return the sitemaps by file name; NAME is the index of several.
 
-    Raises NotFoundError if no content type has public URLs.
+    Raises NotFoundError if no type has public URLs.
     """
     if not site.types:
         raise NotFoundError()
@@ -46,7 +43,6 @@ def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BY
 
 
 def _url_elements(site: PublicSite) -> Iterator[bytes]:
-    """Yield one XML element for each address, sorted by address."""
     by_document: dict[Key, list[tuple[Document, str]]] = {}
     by_address: dict[str, Document] = {}
     for document, address in site.documents():
@@ -76,7 +72,6 @@ def _url(address: str, document: Document, alternates: Iterable[str]) -> bytes:
 
 
 def _alternate_links(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
-    """Yield a link for each locale of a document, and a default link for all other languages."""
     for document, address in versions:
         language = document.locale.replace("_", "-")
         yield element("xhtml:link", rel="alternate", hreflang=language, href=address)

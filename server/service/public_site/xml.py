@@ -1,4 +1,4 @@
-"""XML writer that escapes text and removes illegal characters."""
+"""XML writer that escapes text."""
 
 import re
 from collections.abc import Iterable
@@ -9,18 +9,16 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def remove_illegal(text: str) -> str:
-    """Remove the characters that XML 1.0 does not allow."""
     return _ILLEGAL.sub("", text)
 
 
 def element(name: str, content: str = "", **attributes: str) -> str:
-    """Return an XML element that contains text. In attribute names, `__` stands for a colon."""
+    """Return an XML element. `__` in an attribute's name stands for a colon."""
     start = f"{name}{_attributes(attributes)}"
     return f"<{start}>{escape(remove_illegal(content), quote=False)}</{name}>" if content else f"<{start}/>"
 
 
 def parent_element(name: str, children: Iterable[str], **attributes: str) -> str:
-    """Return an XML element that contains other elements, one on each line."""
     lines = "\n".join(children)
     return f"<{name}{_attributes(attributes)}>\n{lines}\n</{name}>"
 

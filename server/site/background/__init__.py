@@ -1,1 +1,1 @@
-"""Background jobs for a site: applying changes, committing writes, resizing images and finding problems."""
+"""Background jobs: applying changes, committing writes, resizing images and finding problems."""

@@ -1,4 +1,4 @@
-"""Background check for problems that a change to one file causes or resolves in other files."""
+"""Background check for problems that a change causes in other files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that checks, once the site is idle, whether changes have caused problems in other files."""
+    """Job that checks other files once the site is idle."""
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -60,7 +60,7 @@ class CheckChanges(Job):
 
 
 def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the new problems (only in `after`) and the resolved problems (only in `before`)."""
+    """Return the problems only in `after`, and those only in `before`."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -78,9 +78,9 @@ def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and the difference between them, serialized for another process.
+    """Two snapshots and their difference, serialized.
 
-    `before` is None if both snapshots have the same schema. It is then rebuilt from the other fields.
+    `before` is None if it can be rebuilt, because the schemas are the same.
     """
 
     before: PackedSnapshot | None
@@ -130,10 +130,6 @@ def _find_problems(
     after: tuple[Snapshot, list[Document]],
     changed_keys: set[Key],
 ) -> Problems:
-    """Return the new problems and the resolved problems that involve several documents.
-    Each snapshot is paired with the document versions that exist only in that snapshot. `changed_keys`
-    contains the keys of added and deleted documents.
-    """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _with_referrers(old, removed, changed_keys) if document.path not in gone]

@@ -1,4 +1,4 @@
-"""Background jobs that apply other workers' changes, commit writes, resize images and delete unused files."""
+"""Background jobs of a site."""
 
 import logging
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
-    """Job that applies changes made by other workers."""
+    """Job that applies other workers' changes."""
 
     name = "follow-log"
     failure = "a change can't be applied; serving the last good state"
@@ -43,7 +43,7 @@ class CommitWrites(Job):
 
 
 class DeleteStaleFiles(Job):
-    """Job that deletes expired sessions, unused image variants and abandoned temporary files."""
+    """Job that deletes expired sessions, unused variants and temporary files."""
 
     name = "sweep"
     failure = "unused files can't be deleted from .bifolio/"
@@ -61,7 +61,7 @@ class DeleteStaleFiles(Job):
 
 
 class ResizeImages(Job):
-    """Job that creates missing resized variants of images."""
+    """Job that creates missing image variants."""
 
     name = "scale"
     failure = "images without resized variants can't be listed"

@@ -1,4 +1,4 @@
-"""Runs slow functions in a separate process, so that they do not block requests."""
+"""Separate processes for slow functions."""
 
 import gc
 import os
@@ -22,9 +22,9 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # the new process imports 
 
 
 def run_in_process(function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Run a module-level function in a separate low-priority process, and return its result.
+    """Run a module-level function in a low-priority process.
 
-    Raises TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
+    Raises TimeoutError after `timeout_s`, and ChildProcessError if it fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = start_helper(

@@ -1,1 +1,1 @@
-"""Checks of all files in a site, and safe automatic fixes (`bifolio check`)."""
+"""Checks of a site's files, and automatic fixes (`bifolio check`)."""

@@ -1,9 +1,8 @@
-"""Matches the paths of addresses with URL patterns such as `/{publishedOn.year}/{slug}-{documentId}`.
+"""Matching of paths with patterns such as `/{publishedOn.year}/{slug}-{documentId}`.
 
-A regular expression could take very long, because it tries all ways to divide an address among the
-placeholders. Instead, this module works backwards through the pattern. For each part, it computes the set of
-positions from which the rest of the pattern matches. A set is an integer: bit i stands for the position
-before the last i characters of the address.
+Regular expressions could take very long. Instead, each part computes, from the last to the first, the
+positions from which the rest matches. A set of positions is an integer; bit i is the position before the last
+i characters.
 """
 
 import re
@@ -13,45 +12,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LiteralPart:
-    """Part of a pattern that matches one of several texts. Earlier texts take precedence."""
+    """Part that matches one of several texts, earlier ones first."""
 
     texts: tuple[str, ...]
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return the positions at which this part can start if it must end at one of `end_positions`.
-
-        Positions are bit sets: bit i stands for the position before the last i characters of the path.
-        """
+        """Return where this part can start in order to end at `end_positions`."""
         found = 0
         for text in self.texts:
             found |= _occurrences(path, text) & (end_positions << len(text))
         return found
 
     def end_index(self, path: str, start: int, end_positions: int) -> int:
-        """Return the index at which this part ends if it starts at the index `start`.
-
-        The part must end at one of `end_positions`.
-        """
+        """Return the index at which this part ends. It must be in the set `end_positions`."""
         stops = (start + len(text) for text in self.texts if path.startswith(text, start))
         return next(stop for stop in stops if end_positions >> (len(path) - stop) & 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceholderPart:
-    """Part of a pattern that matches as many characters as possible, at least one.
-
-    `excluded_char` matches a single character that this part can't contain.
-    """
+    """Part that matches as many characters as possible, except `excluded_char`."""
 
     excluded_char: re.Pattern[str]
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return the positions at which this part can start if it must end at one of `end_positions`.
-
-        Positions are bit sets: bit i stands for the position before the last i characters of the path.
-        """
+        """Return where this part can start in order to end at `end_positions`."""
         fitting = (2 << len(path)) - 2
         for other in self.excluded_char.finditer(path):
             fitting ^= 1 << (len(path) - other.start())
@@ -61,10 +48,7 @@ class PlaceholderPart:
         return (fitting & ~(fitting + last)) | last
 
     def end_index(self, path: str, start: int, end_positions: int) -> int:
-        """Return the index at which this part ends if it starts at the index `start`.
-
-        The part must end at one of `end_positions`.
-        """
+        """Return the index at which this part ends. It must be in the set `end_positions`."""
         other = self.excluded_char.search(path, start)
         stop = other.start() if other else len(path)
         near = end_positions >> (len(path) - stop)
@@ -81,10 +65,7 @@ class AddressPattern:
     parts: tuple[Part, ...]
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the values of the named parts, or None if the path does not match.
-
-        As in a regular expression, each part matches as much as possible, and earlier parts take precedence.
-        """
+        """Return the named parts' values, or None. Parts are greedy, earlier ones first."""
         first = self.parts[0] if self.parts else None
         if isinstance(first, LiteralPart) and not path.startswith(first.texts):
             return None  # A quick test that excludes most addresses.
@@ -106,7 +87,6 @@ class AddressPattern:
 
 
 def _occurrences(path: str, text: str) -> int:
-    """Return the positions at which `text` occurs, as a bit set. `text` must not be empty."""
     return sum(1 << (len(path) - at) for at in _indexes(path, text))
 
 

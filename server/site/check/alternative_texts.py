@@ -1,4 +1,4 @@
-"""Check for media attributes whose images have no alternative text."""
+"""Check for images without alternative text."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -18,10 +18,7 @@ TEXT = "alternativeText"
 def find_images_without_text(
     page: Page, document: Document, snapshot: Snapshot, keys: Collection[str] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each image in a document's media attributes that has no alternative text.
-
-    If `keys` is given, only the media files with these keys are checked.
-    """
+    """Yield a problem for each image without alternative text, only for `keys` if given."""
     counts: Counter[KeyPath] = Counter()
     for attribute, at, key in targets_in(snapshot.schema, document.type, document.read_row()[VALUES], ()):
         if attribute.type != "media":

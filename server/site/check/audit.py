@@ -1,4 +1,4 @@
-"""Input for checks: a site's documents and files."""
+"""Input for checks."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 class Audit:
     """A site's documents and files, as input for checks.
 
-    `texts` maps paths to unsaved texts, which replace the files on disk. Checks call `checkpoint` before each
-    document; it can raise an exception to stop the check.
+    `texts` are unsaved. Checks call `checkpoint` before each document; it can raise an exception to stop
+    them.
     """
 
     root: Path
@@ -58,13 +58,11 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, PathClaim]:
-        """The document that each file should contain according to its path, by path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed_keys(self) -> frozenset[Key]:
-        """Keys of all documents that have a file, even if the file is invalid."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -81,12 +79,11 @@ class Audit:
 
     @cached_property
     def invalid_documents(self) -> tuple[Document, ...]:
-        """Documents from invalid files, with only the values that can be read."""
+        """Documents in invalid files, with readable values only."""
         paths = sorted(self.claims.keys() - self.documents.keys())
         return tuple(self.read_document(self.claims[path], path, self.parse_file(path)[0]) for path in paths)
 
     def read_document(self, claim: PathClaim, path: str, tree: dict[str, Tree]) -> Document:
-        """Return the document in a parsed file, with no timestamps and only the values that can be read."""
         reading = Reading(self.snapshot.schema.types, path, keeps_targets=True)
         values = read_attributes(claim.type, collect_other_keys(claim.type, tree), (), reading)
         document_id = read_document_id(tree, claim.document_id, reading)
@@ -94,7 +91,6 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Renamed documents and media files, according to git, by old key."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -105,7 +101,6 @@ class Audit:
 
     @cached_property
     def id_correctors(self) -> Mapping[str, SpellingCorrector]:
-        """Spelling correctors for document ids and media file keys, by content type uid."""
         tables = self.snapshot.tables.items()
         ids = {uid: SpellingCorrector(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: SpellingCorrector(self.snapshot.media)}
@@ -115,11 +110,10 @@ class Audit:
         return self.snapshot.schema.content_types
 
     def position(self, path: str, key_path: KeyPath) -> Position | None:
-        """Return the position of a value in a file, or of the nearest value that contains it."""
         return nearest_position(self.parse_file(path)[1], key_path)
 
     def parse_file(self, path: str) -> tuple[dict[str, Tree], Positions]:
-        """Return the values in a file and their positions. Both are empty if the file is invalid."""
+        """Return values and positions, both empty if the file is invalid."""
         if path not in self.texts:
             return parsed(self.root, path)
         try:
@@ -128,7 +122,7 @@ class Audit:
             return {}, {}
 
     def text(self, path: str) -> str:
-        """Return a file's text, unsaved or from disk. Raises OSError or SyntaxProblem if it can't be read."""
+        """Return the unsaved or saved text. Raises OSError or SyntaxProblem."""
         return self.texts[path] if path in self.texts else read_text(self.root, path)[0]
 
 

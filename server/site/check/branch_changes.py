@@ -1,4 +1,4 @@
-"""Changes to a site's files since a branch was created, including uncommitted changes."""
+"""File changes since a branch was created, including uncommitted ones."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ MAX_CHANGED_FILES = 1000  # with more changes, the whole site is checked
 
 @dataclass(frozen=True, eq=False)
 class BranchChanges:
-    """The files that have changed since `base`, the commit from which a branch was created."""
+    """Files changed since `base`, where a branch began."""
 
     root: Path
     base: str
@@ -36,7 +36,6 @@ class BranchChanges:
 
     @property
     def affects_everything(self) -> bool:
-        """Whether all files must be checked, because settings, schemas or a great many files have changed."""
         is_configured = any(p == SETTINGS or p.startswith(f"{TYPES}/") for p in self.paths)
         return is_configured or len(self.paths) > MAX_CHANGED_FILES
 
@@ -46,7 +45,7 @@ class BranchChanges:
 
     @cached_property
     def old_texts(self) -> Mapping[str, str]:
-        """Old texts of the changed files, by path. New files and media files are omitted."""
+        """Old texts of changed files, without media."""
         paths = sorted(path for path in self.paths if not is_upload(path) and "\n" not in path)
         blobs = read_blobs(self.root, [f"{self.base}:./{path}" for path in paths])
         texts = {}
@@ -89,10 +88,7 @@ def _body(text: str) -> str:
 
 
 def changes_since(root: Path, name: str) -> BranchChanges:
-    """Return the changes since HEAD diverged from the branch or commit `name`, including untracked files.
-
-    Raises SetupError if git can't find or compare the commits.
-    """
+    """Return the changes since HEAD diverged from `name`, with untracked files. Raises SetupError."""
     if git_folder(root) is None:
         raise SetupError(
             "--changed", None, "this site is not in a git repository", "run the command without --changed"
@@ -120,10 +116,6 @@ def changes_since(root: Path, name: str) -> BranchChanges:
 
 
 def files_that_contain(root: Path, words: list[str], *, untracked: bool = False) -> frozenset[str]:
-    """Return the paths of the tracked files that contain any of the given words.
-
-    If `untracked` is set, also search new files, except those that git ignores.
-    """
     if not words:
         return frozenset()
     patterns = [argument for word in words for argument in ("-e", word)]

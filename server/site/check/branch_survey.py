@@ -1,4 +1,4 @@
-"""Checks the changes on a branch, including the problems that they cause in unchanged files."""
+"""Check of a branch's changes."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)
 
 
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
-    """Check the files that changed on a branch, or all files if the changes affect everything."""
+    """Check a branch's changed files and those affected, or all files if necessary."""
     if changes.affects_everything:
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
@@ -68,7 +68,6 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _related_paths(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files, and of files with other versions of the same documents."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -109,7 +108,6 @@ def _find_between(
 
 
 def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
-    """Return whether a changed document might have the same value as another document in a unique field."""
     schema, tables = audit.snapshot.schema, audit.snapshot.tables
     changed = [document for path, document in audit.documents.items() if path in changes.paths]
     for uid in {document.type.uid for document in changed}:
@@ -188,7 +186,6 @@ def _last_in_address(audit: Audit, path: str) -> str:
 
 
 def _removed_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the page addresses that the changes remove, and all aliases in old versions of changed files."""
     if not audit.addresses.pages:
         return
     for path, text in changes.old_texts.items():
@@ -216,9 +213,9 @@ def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
 
 
 def _removed_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
-    """Return the link targets that the changes remove, in whole or in part.
+    """Return removed link targets.
 
-    A removed file or page is mapped to None, and a changed file to the anchors removed from it.
+    A removed file or page maps to None, and a changed file to the anchors that it lost.
     """
     gone: dict[str, frozenset[str] | None] = dict.fromkeys(
         (*changes.removed_paths, *_removed_addresses(audit, changes))

@@ -1,4 +1,4 @@
-"""Check for media files that are missing from the bucket."""
+"""Check for media files missing from the bucket."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each media file that is missing from the bucket or has the wrong size there.
+    """Yield a problem for each file that is missing from the bucket or has another size.
 
-    Raises BucketError if the bucket can't be read.
+    Raises BucketError.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

@@ -1,4 +1,4 @@
-"""Rules that check a single document, such as its links, headings and alternative texts."""
+"""Rules for a single document."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from server.site.check.page import Page
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
-    """A document to check. `document` is None if its file is invalid."""
+    """A document to check, or None if its file is invalid."""
 
     page: Page
     document: Document | None
@@ -108,10 +108,6 @@ def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
 def _values_at(
     type_: Type, values: Any, names: tuple[str, ...], key_path: KeyPath
 ) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the key path and the value of each attribute at the path `names` in a document.
-
-    The value is None if a component on the path is missing.
-    """
     name, *others = names
     attribute = type_.attributes.get(name)
     if attribute is None:
@@ -150,8 +146,6 @@ def _undescribed_images(subject: CheckedDocument) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A rule and the function that checks it. `reads_prose` is set if the function reads only prose."""
-
     name: str
     find: Callable[[CheckedDocument], Iterator[Problem]]
     reads_prose: bool = False
@@ -170,7 +164,7 @@ DOCUMENT_RULES: tuple[_Rule, ...] = (
 def find_in_documents(
     audit: Audit, paths: Collection[str] | None = None, targets: LinkTargets | None = None
 ) -> Iterator[Problem]:
-    """Yield the problems that the rules find in the documents at `paths` (by default, in all documents)."""
+    """Yield the problems at `paths`, by default in all documents."""
     rules = [rule for rule in DOCUMENT_RULES if audit.settings.severity_of(rule.name) != "off"]
     targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
@@ -209,10 +203,9 @@ def _find_in_invalid(
 def check_text(
     audit: Audit, path: str, text: str, document: Document | None, targets: LinkTargets | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems in the text of one document, which might be unsaved.
+    """Return problems in a text, which may be unsaved.
 
-    `document` contains the values in the text, or is None if the text is invalid. The same `targets` can be
-    reused until the site changes.
+    `document` is None if the text is invalid. `targets` can be reused until the site changes.
     """
     page = page_of(audit, path, text)
     if page is None:

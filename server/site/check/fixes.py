@@ -1,4 +1,4 @@
-"""Automatic fixes for problems. `bifolio check --fix` applies only the certain fixes."""
+"""Automatic fixes. `bifolio check --fix` applies only the certain ones."""
 
 import posixpath
 from collections import defaultdict
@@ -38,7 +38,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """Correction of one mistyped key or value in site.yaml or a schema."""
+    """Correction of a mistyped word in site.yaml or a schema."""
 
     path: str
     key_path: KeyPath
@@ -79,25 +79,17 @@ def _fix(file: ConfigFile, key_path: KeyPath, old: str, new: str | None) -> Iter
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return the writes that apply the fixes.
-
-    Raises ConflictError or StorageError if a file can't be read.
-    """
     changeset = Changeset(root)
     _put_key_fixes(fixes, changeset)
     return changeset.writes()
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Correct mistyped words in site.yaml and schemas. This is a `prepare` function for `Site.write`."""
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct mistyped words in the configuration of a site that can't be opened.
-
-    The corrections are not committed.
-    """
+    """Correct mistyped words in an invalid configuration, without a commit."""
     journal = Journal(root, state_folder(root))
     with journal.writing():
         journal.commit(key_fix_writes(root, fixes))
@@ -135,9 +127,9 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of the value `old` with `new`, or removal of a duplicate key.
+    """Replacement of `old` with `new`, or removal of a duplicate key.
 
-    `message`, if not empty, replaces the problem's message. `is_certain` is False for suggestions.
+    `message` replaces the problem's. `is_certain` is False for suggestions.
     """
 
     document: Document
@@ -160,17 +152,13 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return all fixes that are certain, including those for the duplicate keys in `problems`."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.is_certain]
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Return the fixes and suggestions for the files at `paths`, or for all files if `paths` is None.
-
-    Without `paths`, fixes for duplicate keys are omitted.
-    """
+    """Return fixes and suggestions. If `paths` is None, duplicate keys are left out."""
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
         for path, (written, _) in missing_document_ids(audit).items()
@@ -241,18 +229,12 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The intended target of a relation or media attribute."""
-
     name: str
     message: str = ""
     is_certain: bool = True
 
 
 def _intended_target(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the target that an entry was probably meant to have.
-
-    Return None if the entry is correct, or if its meaning is unclear.
-    """
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -300,10 +282,6 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document_id_of_path(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the document that the path `text` identifies.
-
-    Return None if no document matches, or more than one.
-    """
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -316,10 +294,6 @@ def _document_id_of_path(audit: Audit, document: Document, type_: Type, text: st
 
 
 def _target_of_unknown_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the document that an unknown id probably refers to, or None.
-
-    The document may have been renamed, or may have a similar id.
-    """
     if (type_.uid, text) in audit.claimed_keys:
         return None  # The id is correct, but the document's file can't be read.
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
@@ -341,7 +315,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The applied fixes. `rejected` maps the path of each file that could not be changed to the reason."""
+    """Applied fixes. `rejected` maps files to reasons."""
 
     fixes: tuple[Fix | KeyFix, ...]
     rejected: Mapping[str, str]
@@ -349,14 +323,14 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class FixRequest:
-    """A request to apply `fixes`, which were found in `audit`."""
+    """A request to apply fixes found in `audit`."""
 
     audit: Audit
     fixes: tuple[Fix, ...]
 
 
 def apply_fixes(repair: FixRequest, context: Context) -> FixResult:
-    """Apply the requested fixes. This is a `prepare` function for `Site.write`."""
+    """Apply fixes. A `prepare` function for `Site.write`."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)

@@ -1,7 +1,4 @@
-"""Severities of problems, and the problems that a site ignores.
-
-A site can ignore a problem in its settings, or with a `bifolio-ignore: RULE` comment in the file.
-"""
+"""Severities, and problems ignored in settings or with a `bifolio-ignore: RULE` comment."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,9 +13,9 @@ _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)"
 
 
 def apply_severities(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield the problems that the site does not ignore, with the severities from its settings.
+    """Yield problems that are not ignored, with their severities.
 
-    Errors can't be ignored, except those from content rules.
+    Of errors, only those from content rules can be ignored.
     """
     settings, ignored = audit.settings, dict[str, dict[int, frozenset[str]]]()
     for problem in problems:
@@ -39,7 +36,7 @@ def apply_severity(settings: Settings, problem: Problem) -> Problem:
 
 
 def ignored_rules_by_line(text: str) -> dict[int, frozenset[str]]:
-    """Return the names of the rules that `bifolio-ignore` comments disable, by line number."""
+    """Return the rules in `bifolio-ignore` comments, by line number."""
     if "bifolio-ignore:" not in text:
         return {}
     found: dict[int, frozenset[str]] = {}
@@ -50,10 +47,9 @@ def ignored_rules_by_line(text: str) -> dict[int, frozenset[str]]:
 
 
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
-    """Return whether a comment on the same line or the line above disables the problem's rule.
+    """Return True if a comment on the line, or the one above, disables the rule.
 
-    If the problem has no line number, a comment on any line is enough. `ignored` contains the disabled rules
-    by line number.
+    For a problem without a line, a comment anywhere is enough.
     """
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())

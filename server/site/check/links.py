@@ -1,7 +1,6 @@
-"""Check for links to missing files, pages and headings.
+"""Check for broken links.
 
-A link to an address that belongs to no document is reported only if the front end is unlikely to have a page
-at that address.
+Unknown addresses are reported only if the front end is unlikely to have a page there.
 """
 
 import os
@@ -38,7 +37,7 @@ _GITHUB_PREFIX = "user-content-"
 
 
 class LinkTargets:
-    """Cached lookup of link targets: files, media files and anchors."""
+    """Cached lookup of link targets."""
 
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
@@ -50,7 +49,7 @@ class LinkTargets:
         self._aliases = PathAliases(audit.root)
 
     def find_fault(self, page: Page, link: Link) -> tuple[str, str] | None:
-        """Return what is wrong with a link and how to fix it, or None if it is valid or can't be checked."""
+        """Return what is wrong with a link and how to fix it, or None."""
         what = "the image" if link.kind == "image" else "the link"
         if link.kind == "undefined":
             if link.target.casefold() in page.defined_references:
@@ -80,10 +79,9 @@ class LinkTargets:
         return None
 
     def resolve(self, source_path: str, target: str) -> str | None:
-        """Return the path of the file that a link points to, or None if it can't point to a file.
+        """Return the file that a link in `source_path` points to, or None.
 
-        `target` is the link's target, and `source_path` is the file that contains the link. For a link to a
-        page, return the file of the page's document.
+        For a page, this is its document's file.
         """
         if target.startswith(UPLOADS_URL):
             return f"{UPLOADS}/{normpath(target.removeprefix(UPLOADS_URL))}"
@@ -99,7 +97,6 @@ class LinkTargets:
         return next(filter(self.exists, paths), next(iter(paths), None))
 
     def exists(self, path: str) -> bool:
-        """Return whether a file exists on disk or in the bucket."""
         if path not in self._exist:
             self._exist[path] = self._look_up(path)
         return self._exist[path]
@@ -186,10 +183,7 @@ def _below_page(path: str, target: str) -> str:
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
-    """Return the Page for a file, or None if the file belongs to no content type.
-
-    If `text` is given, it replaces the text on disk.
-    """
+    """Return the Page, or None without a content type. `text` replaces the text on disk."""
     claim = audit.layout.claim(path)
 
     def read() -> str:
@@ -210,10 +204,6 @@ def page_of_document(audit: Audit, document: Document) -> Page:
 def broken_links(
     page: Page, targets: LinkTargets, removed_targets: Mapping[str, frozenset[str] | None] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each broken link on a page.
-
-    If `removed_targets` is given, only links to these targets are checked.
-    """
     for passage in page.passages:
         for link in passage.prose.links:
             if removed_targets is not None and not _points_to_removed(page, link, targets, removed_targets):
@@ -225,11 +215,6 @@ def broken_links(
 def _points_to_removed(
     page: Page, link: Link, targets: LinkTargets, removed_targets: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link points to one of the removed targets.
-
-    `removed_targets` maps removed files and pages to None, and changed files to the anchors removed from
-    them.
-    """
     target, _, fragment = link.target.partition("#")
     target = unquote(target.partition("?")[0])
     path = targets.resolve(page.path, target) or (

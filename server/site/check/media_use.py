@@ -1,4 +1,4 @@
-"""Finds media files that no document refers to."""
+"""Check for unused media files."""
 
 import re
 from collections.abc import Iterator
@@ -34,10 +34,6 @@ def find_unused_media(audit: Audit) -> Iterator[Problem]:
 
 
 def _names_in_documents(audit: Audit) -> set[str]:
-    """Return everything in documents that looks like a file name.
-
-    For an image variant, the name of the original image is included.
-    """
     names: set[str] = set()
     for path in audit.claims:
         try:

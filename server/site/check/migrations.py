@@ -1,4 +1,4 @@
-"""Check for documents that the site's migrations have not been applied to."""
+"""Check for documents that lack a migration."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,6 @@ from server.write.context import Context
 
 
 def find_unmigrated_documents(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document to which one of the site's migrations has not been applied."""
     if (audit.root / MIGRATIONS).is_dir():
         schema, settings = audit.snapshot.schema, audit.settings
         store = Store(audit.root, schema, settings, CommitTimes().timestamps)

@@ -1,4 +1,4 @@
-"""Links to former page addresses of renamed documents."""
+"""Links to former addresses of renamed documents."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,10 +11,7 @@ from server.site.check.page_addresses import addresses_of_page
 
 @dataclass(frozen=True, slots=True)
 class OutdatedLinks:
-    """Links to the former address of a page that has moved.
-
-    `link_count` is the number of these links. `file_count` is the number of files that contain them.
-    """
+    """Links to a moved page's former address."""
 
     address: str
     current_address: str
@@ -23,10 +20,7 @@ class OutdatedLinks:
 
 
 def find_outdated_links(audit: Audit, new_paths: Mapping[str, str]) -> list[OutdatedLinks]:
-    """Return the links to page addresses that change when document files are renamed.
-
-    `new_paths` maps old paths to new paths. `audit` is the state before the rename.
-    """
+    """Return links to pages that move. `new_paths` maps old to new paths. `audit` is the state before."""
     moved: dict[str, tuple[str, str]] = {}
     for path, new in new_paths.items():
         document = audit.documents.get(path)

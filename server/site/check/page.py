@@ -1,4 +1,4 @@
-"""The text of one document's file, saved or unsaved, and the prose in it."""
+"""A document's text, and the prose in it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,7 +22,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Prose in one attribute of a document."""
+    """Prose in one attribute."""
 
     key_path: KeyPath
     prose: Prose
@@ -30,10 +30,9 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """The text of a document's file, which is loaded by calling `read` when first needed.
+    """A document's text, loaded by `read` when needed.
 
-    If `document` is given, the prose comes from its values. This is faster, but the positions of links and
-    headings are then wrong.
+    With `document`, prose comes from its values. This is faster, but positions are wrong.
     """
 
     path: str
@@ -52,7 +51,6 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """Prose in the document's attributes, or only in the Markdown body if the front matter is invalid."""
         found: list[Passage] = []
         with suppress(SyntaxProblem):
             for passage in self._find_passages():
@@ -69,12 +67,11 @@ class Page:
 
     @cached_property
     def defined_references(self) -> frozenset[str]:
-        """Lower-case names of the link references that the text defines."""
         return link_definition_names(self.text)
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
-        """Values in the file except the Markdown body, and their positions. Raises SyntaxProblem."""
+        """Values outside the body, and their positions. Raises SyntaxProblem."""
         positions: Positions = {}
         tree = parse(self.path, self.text, None, positions)
         return tree, positions_of(self.path, self.text) if self.path.endswith(".json") else positions
@@ -88,7 +85,7 @@ class Page:
         return self.has_body or bool(self.schema.prose_attributes.get(self.type.uid))
 
     def position(self, key_path: KeyPath) -> Position | None:
-        """Return the position of a value, or of the nearest value that contains it. Raises SyntaxProblem."""
+        """Return a value's position, or the nearest one around it. Raises SyntaxProblem."""
         return nearest_position(self.parsed[1], key_path)
 
     def _find_passages(self) -> Iterator[Passage]:
@@ -178,8 +175,6 @@ class Page:
 
 
 class _PositionFinder:
-    """Finder for the positions of links and headings in a file. All of them must be in the same value."""
-
     def __init__(self, text: str, start: int, fallback: tuple[int, int]) -> None:
         self._text, self._start, self._fallback = text, start, fallback
         self._next: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Finds documents by page address, such as `/articles/fog` (the `urls` setting)."""
+"""Lookup of documents by page address (the `urls` setting)."""
 
 import re
 from collections import Counter, defaultdict
@@ -41,13 +41,10 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class TypeAddresses:
-    """The page addresses of one content type, in one locale or in all locales.
+    """A type's page addresses in `locale`, or EVERY_LOCALE.
 
-    - `pattern`: pattern for decoded paths, with the groups `key` and `locale`
-    - `prefix`: decoded path before the first placeholder
-    - `key`: placeholder whose value identifies the document, or "" if no placeholder does
-    - `locale`: locale of the pattern, or EVERY_LOCALE
-    - `is_exclusive`: whether every address that matches must belong to a document
+    `pattern` and `prefix` are decoded. `key` is the placeholder that identifies a document, or "". With
+    `is_exclusive`, each match must be a document.
     """
 
     type: Type
@@ -60,10 +57,7 @@ class TypeAddresses:
 
 
 class AddressMatch(NamedTuple):
-    """A match of an address with the addresses of a content type.
-
-    `key_value` is the value of the placeholder `addresses.key`.
-    """
+    """A match of an address. `key_value` is the value of the placeholder `addresses.key`."""
 
     addresses: TypeAddresses
     key_value: str
@@ -101,10 +95,7 @@ class PageAddresses:
         return self._urls[document]
 
     def address_after_rename(self, document: Document, new_path: str) -> str | None:
-        """Return the page address that a document would have if its file were renamed to `new_path`.
-
-        Return None if it would have no page.
-        """
+        """Return a document's address after a rename of its file, or None."""
         before, after = self._layout.claim(document.path), self._layout.claim(new_path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -122,19 +113,17 @@ class PageAddresses:
         return path_of(url) if url else None
 
     def address(self, document: Document) -> str | None:
-        """Return the path of a document's page, or None if the document has no page."""
         url = self.url(document)
         return path_of(url) if url else None
 
     def origin(self, document: Document) -> str:
-        """Return the origin of a document's page, such as https://example.org, or "" if it has no page."""
         url = self.url(document)
         return origin_of(url) if url else ""
 
     def document_at(self, target: str, origin: str = "") -> Document | None:
-        """Return the document whose page has the address `target`, or None. Prefer the published version.
-        If `origin` is given, the page must have this origin. The page of a document named `index` can also be
-        found at the address of its folder.
+        """Return the document at an address, preferably published, or None.
+
+        An `index` page is also found at its folder's address.
         """
         if (target, origin) not in self._found:
             self._found[target, origin] = self._find(target, origin)
@@ -150,7 +139,6 @@ class PageAddresses:
         return None
 
     def must_be_document(self, match: AddressMatch, target: str) -> bool:
-        """Return whether only a document, and no other page of the front end, can have this address."""
         folder = dirname(normalize_path(unquote(target)))
         is_known = folder != "/" and self._document_counts_by_folder[folder] >= MIN_IN_FOLDER
         return not _FILE_EXTENSION.search(target) and (match.addresses.is_exclusive or is_known)
@@ -162,10 +150,7 @@ class PageAddresses:
         return Counter(dirname(parse_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_untranslated(self, match: AddressMatch, target: str) -> bool:
-        """Return whether `target` would be the address of a document if it were translated.
-
-        The document exists in the default locale, but not in the locale of the address.
-        """
+        """Return True if the address's document only lacks this translation."""
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalize_path(unquote(address))
@@ -224,7 +209,7 @@ class PageAddresses:
 
 
 def addresses_of_page(address: str) -> tuple[str, ...]:
-    """Return the normalized addresses of a page. A page named `index` also has the address of its folder."""
+    """Return normalized addresses. An `index` page also has its folder's."""
     path = normalize_path(unquote(address))
     return path, *(path.removesuffix(name) or "/" for name in INDEX_NAMES if path.endswith(name))
 

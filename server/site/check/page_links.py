@@ -1,4 +1,4 @@
-"""Resolves and checks links to page addresses."""
+"""Check of links to page addresses."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,17 +19,13 @@ from server.storage.git.repository import git_folder
 
 
 class PageLinks:
-    """Resolver and checker of links to documents' pages."""
+    """Checker of links to documents' pages."""
 
     def __init__(self, audit: Audit, suggestions: Suggestions) -> None:
         self._audit, self._suggestions = audit, suggestions
         self._origins: dict[str, str] = {}
 
     def resolve(self, source_path: str, target: str) -> str | None:
-        """Return the path of the document whose page a link points to, or None.
-
-        `source_path` is the file that contains the link, and `target` is the link's target.
-        """
         addresses = self._audit.addresses
         if not addresses.pages:
             return None
@@ -37,9 +33,9 @@ class PageLinks:
         return document.path if document else None
 
     def find_fault(self, source_path: str, target: str) -> tuple[str, str] | None:
-        """Return what is wrong with a link to an address that belongs to no document, and how to fix it.
+        """Return what is wrong with a link to no document, and how to fix it.
 
-        Return None if the front end might have a page at that address.
+        Return None if the front end might have a page there.
         """
         addresses, address_path = self._audit.addresses, normalize_path(unquote(target))
         matches = list(addresses.find_matches(target, self._origin_of(source_path)))
@@ -58,7 +54,6 @@ class PageLinks:
         return f"leads to {target}, but no {match.addresses.type.singular} has this address", fix
 
     def _current_address(self, match: AddressMatch) -> str | None:
-        """Return the current address of the document that once had the matched address, or None."""
         uid = match.addresses.type.uid
         if match.addresses.key not in ("name", "documentId"):
             return None
@@ -72,7 +67,6 @@ class PageLinks:
         return None
 
     def _most_similar_address(self, path: str, match: AddressMatch) -> str | None:
-        """Return the most similar page address, preferably in the locale of the file at `path`, or None."""
         pages, value, locale = match
         known = self._audit.addresses.documents_by_placeholder(pages.type, pages.key) if pages.key else {}
         own = self._audit.documents.get(path)
@@ -91,7 +85,6 @@ class PageLinks:
         return self._origins[path]
 
     def _may_be_unreadable(self, type_: Type, address: str) -> bool:
-        """Return whether `address` might belong to a document whose file is invalid."""
         broken = [document for document in self._audit.invalid_documents if document.type is type_]
         urls = [self._audit.addresses.url(document) for document in broken]
         return any(url is None or parse_address(url)[1] == address for url in urls)

@@ -1,4 +1,4 @@
-"""Path aliases of a site's front end, such as `~/` for `src/`."""
+"""Path aliases of a front end, such as `~/` for `src/`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,16 +16,16 @@ _MAX_EXTENDS = 8
 
 
 class PathAliases:
-    """Aliases from `compilerOptions.paths` in the tsconfig.json or jsconfig.json of a site."""
+    """Aliases from tsconfig.json or jsconfig.json."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._patterns: Mapping[str, tuple[str, ...]] | None = None
 
     def candidate_paths(self, target: str) -> tuple[str, ...] | None:
-        """Return the paths to which a link could point, or None if its target does not begin with an alias.
+        """Return the paths that an alias can mean, or None if the target has none.
 
-        The result is empty if the alias is not configured or points outside the site.
+        The result is empty for unknown aliases and paths outside the site.
         """
         if not _MAY_BE_ALIAS.match(target):
             return None
@@ -68,10 +68,6 @@ def _read_patterns(root: Path) -> Mapping[str, tuple[str, ...]]:
 
 
 def _compiler_options(root: Path, path: str) -> Iterator[tuple[str, dict[str, Tree]]]:
-    """Yield the path and `compilerOptions` of a configuration file and of the files that it extends.
-
-    Packages, such as `astro/tsconfigs/strict`, are skipped.
-    """
     left = [path]
     for _ in range(_MAX_EXTENDS):
         if not left:

@@ -1,4 +1,4 @@
-"""Cache of the prose and anchors found in texts, for repeated checks of a site."""
+"""Cache for repeated checks of a site."""
 
 from hashlib import blake2b
 
@@ -10,7 +10,7 @@ Anchors = tuple[frozenset[str], frozenset[str]]  # anchors, and names that may b
 
 
 class ProseCache:
-    """Cache of parsed prose and anchors, keyed by text. Not thread-safe."""
+    """Parsed prose and anchors by text. Not thread-safe."""
 
     def __init__(self) -> None:
         self._prose: dict[Key, Prose] = {}

@@ -1,4 +1,4 @@
-"""Checks a site while it is being served, and caches the results."""
+"""Cached checks of a site that is being served."""
 
 import logging
 import threading
@@ -38,7 +38,7 @@ BACKOFF_S = 15.0  # pause after a failed check
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A change that a fix makes to one value, in the form that `bifolio check --format json` prints."""
+    """A fix of one value, as `bifolio check --format json` prints it."""
 
     path: str
     key: str
@@ -52,10 +52,7 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class DocumentProblem:
-    """A problem, the document that has it, and a safe fix if there is one.
-
-    `uid` is "" if the file belongs to no content type.
-    """
+    """A problem, its document and a safe fix. `uid` may be ""."""
 
     problem: Problem
     uid: str = ""
@@ -68,10 +65,7 @@ class DocumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of a check: up to MAX_PROBLEMS problems, and the number of problems omitted.
-
-    `applied` identifies the state of the site that was checked (see `Site.applied`).
-    """
+    """Up to MAX_PROBLEMS problems. `applied` is `Site.applied` then."""
 
     problems: tuple[DocumentProblem, ...]
     checked_at: str
@@ -80,10 +74,7 @@ class CheckResult:
 
 
 class BackgroundChecks:
-    """Runner for background checks of a served site, with a cache of the last result. Thread-safe.
-
-    `load_snapshot` returns the current snapshot, including users.
-    """
+    """Background checks of a served site. Thread-safe. `load_snapshot` includes users."""
 
     def __init__(self, site: Site, load_snapshot: Callable[[], Snapshot]) -> None:
         self.site, self._join = site, load_snapshot
@@ -94,10 +85,9 @@ class BackgroundChecks:
         self._changed = threading.Condition()
 
     def current(self, timeout_s: float) -> tuple[CheckResult, bool]:
-        """Return the result of the last check, and whether the site has stayed unchanged since then.
+        """Return the last result, and True if the site has not changed since.
 
-        Start a check if one is due, and wait for it for up to `timeout_s` seconds. Raises BusyError if no
-        check has finished yet.
+        May start a check, and waits up to `timeout_s`. Raises BusyError if none has finished yet.
         """
         deadline = time.monotonic() + timeout_s
         with self._changed:
@@ -114,7 +104,7 @@ class BackgroundChecks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due. Return whether a check is running. The caller must hold the lock."""
+        """Start a check if due. Return True if one runs. The caller must hold the lock."""
         if self._running:
             return True
         at = time.monotonic()
@@ -155,17 +145,15 @@ class BackgroundChecks:
 def check_packed(
     root: Path, settings: Settings, packed: PackedSnapshot, file_problems: Iterable[Problem]
 ) -> tuple[tuple[DocumentProblem, ...], int]:
-    """Run `check` on a serialized snapshot. Called in a separate process."""
     return check(root, settings, unpack_snapshot(packed), file_problems)
 
 
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], file_problems: Iterable[Problem]
 ) -> tuple[tuple[DocumentProblem, ...], int]:
-    """Check a site. Return up to MAX_PROBLEMS problems, and the number of problems omitted.
+    """Return up to MAX_PROBLEMS problems, and the number omitted.
 
-    `snapshots` contains a snapshot without users, then one with users. `file_problems` contains the problems
-    already found in individual files.
+    `snapshots` is a pair: without and with user accounts. `file_problems` are already known.
     """
     snapshot, with_users = snapshots
     audit = Audit(root, settings, snapshot)
@@ -179,7 +167,7 @@ def check(
 
 
 def to_document_problem(audit: Audit, problem: Problem, fix: Fix | None) -> DocumentProblem:
-    """Return a problem with the document that it is in. `fix` is a safe fix, if there is one."""
+    """Return a problem with its document."""
     change = ValueChange.from_fix(fix) if fix else None
     if is_upload(problem.path):
         return DocumentProblem(problem, UPLOAD, fix=change)

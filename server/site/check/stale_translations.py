@@ -1,4 +1,4 @@
-"""Finds outdated translations by looking at the git history."""
+"""Check for outdated translations."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,9 +21,9 @@ IGNORED_COMMITS = ".git-blame-ignore-revs"  # lists commits that only reformat f
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation that is older than its document in the default locale.
+    """Yield a problem for each translation older than its document.
 
-    Changes in the same commit count as simultaneous, and so do all uncommitted changes.
+    Changes in one commit, and all uncommitted ones, are simultaneous.
     """
     default = audit.settings.locales.default
     if not any(type_.localized for type_ in audit.types) or len(audit.settings.locales.available) < 2:
@@ -56,10 +56,7 @@ def _day(seconds: float) -> str:
 
 
 def last_changes(root: Path) -> dict[str, float]:
-    """Return when each file last changed, in seconds since 1970 (infinity for uncommitted changes).
-
-    Returns {} if git can't be used.
-    """
+    """Return when files last changed, in seconds since 1970 (infinity if uncommitted)."""
     try:
         head = head_commit(root)
         if not head:
@@ -74,10 +71,7 @@ def last_changes(root: Path) -> dict[str, float]:
 
 
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
-    """Return when the content of each file last changed, not counting `ignored` commits.
-
-    `commits` must be sorted from newest to oldest.
-    """
+    """Return when each file's content changed. `commits` must be newest first."""
     times: dict[str, float] = {}
     names: dict[str, str] = {}  # current paths of files, by their paths before renames
     for commit in commits:
@@ -93,7 +87,6 @@ def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset
 
 
 def ignored_commits(root: Path) -> frozenset[str]:
-    """Return the ids of the commits listed in the repository's IGNORED_COMMITS file."""
     top = root.joinpath(*[".."] * prefix_of(root).count("/"))
     try:
         text = read_regular_file(top / IGNORED_COMMITS).decode("utf-8")

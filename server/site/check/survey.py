@@ -1,4 +1,4 @@
-"""Checks a whole site: settings, schemas and all content files."""
+"""Check of a whole site."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -67,10 +67,6 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of `value` in a file, or None.
-
-    `name` is the attribute's dotted name without list indexes, such as `blocks.title`.
-    """
     tree, positions = audit.parse_file(path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
     exact = [at for at in named if str(_value(tree, at)) == str(value)]
@@ -90,10 +86,7 @@ def _value(tree: Any, key_path: KeyPath) -> Any:
 
 
 def find_unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> Iterator[Problem]:
-    """Yield a problem for each non-localized attribute whose values differ between locales.
-
-    If `keys` is given, only documents with these keys are checked.
-    """
+    """Yield a problem for each non-localized attribute that differs between locales."""
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -109,7 +102,6 @@ def find_unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> I
 
 
 def _translated_versions(audit: Audit, type_: Type, locale_order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document that has several, in the order of their locales."""
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
         if locale in locale_order and status == PUBLISHED:
@@ -160,14 +152,11 @@ Place = tuple[str, int | None, int | None, str]  # a problem's path, line, colum
 
 @dataclass(frozen=True)
 class Survey:
-    """Result of a check: the problems, and the number of files checked.
+    """Problems, and the number of checked files.
 
-    - `fixable_count`: number of values that can be fixed automatically
-    - `applied_fixes`: fixes that have been applied
-    - `key_fixes`: fixes for site.yaml and schemas
-    - `fixes`, `suggestions`: certain and uncertain fixes for documents, by problem
-    - `unchecked_relations`: a sentence about relations that could not be checked, or ""
-    - `site`, `audit`: the checked site and documents, or None (for example, if the configuration is invalid)
+    `key_fixes` are for configuration files. `fixes` are certain, `suggestions` are not. `unchecked_relations`
+    says why relations could not be checked, or is "". `site` and `audit` are None if the configuration is
+    invalid.
     """
 
     problems: tuple[Problem, ...]
@@ -197,10 +186,7 @@ def survey(
     translations: bool = False,
     check_site: Callable[..., Survey] | None = None,
 ) -> Survey:
-    """Check all files of the site at `root`.
-
-    `open_site` and `check_site` (by default, `survey_site`) are called only if the configuration is valid.
-    """
+    """Check a site. The functions are called only if its configuration is valid."""
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = broken_configuration(root)
     if broken:
@@ -211,7 +197,7 @@ def survey(
 
 
 def with_key_fixes(root: Path, survey: Survey) -> Survey:
-    """Return the survey with the fixes for mistyped keys in site.yaml and schemas."""
+    """Add fixes for mistyped keys in configuration files."""
     fixes = find_key_fixes(root, survey.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
@@ -227,7 +213,6 @@ def _change_of(fix: KeyFix) -> str:
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
-    """Check all files of a loaded site. If `translations` is set, also report missing translations."""
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = with_users(audit)
     found = survey_audit(audit, site.problems, joined, translations=translations)
@@ -237,9 +222,9 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def survey_audit(
     audit: Audit, problems: Iterable[Problem], snapshot: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check the documents and files in `audit`. If `translations` is set, also report missing translations.
+    """Check an audit, also for missing translations if `translations` is set.
 
-    `problems` contains the problems already known, and `snapshot` is a snapshot that includes users.
+    `problems` are known already. `snapshot` includes users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.severity_of(rule) != "off")
@@ -252,7 +237,7 @@ def survey_audit(
 
 
 def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
-    """Return a survey of the problems that the site does not ignore, with their severities and fixes."""
+    """Return problems that are not ignored."""
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.invalid_documents)
     levelled = apply_severities(audit, problems)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -272,7 +257,7 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
 
 
 def with_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot including users, and the reason why relations to users can't be checked (or "")."""
+    """Return the snapshot with users, and why relations to them can't be checked, or ""."""
     if not audit.snapshot.schema.has_user_relations:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").with_users
@@ -325,7 +310,6 @@ def broken_configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """Finish or discard interrupted writes, and return a problem for each affected file."""
     try:
         check_state_folder(root)
     except SetupError:

@@ -1,4 +1,4 @@
-"""Checks of file names, document ids and locales in content folders."""
+"""Checks of file names, document ids and locales."""
 
 import os.path
 from collections import defaultdict
@@ -20,10 +20,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file in a content folder that belongs to no content type.
-
-    Description files without a media file are also reported.
-    """
+    """Yield a problem for each file without a content type, or description without a media file."""
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):
@@ -99,7 +96,7 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that is named like a translation, but served as a separate document."""
+    """Yield a problem for each file named like a translation, but served separately."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -118,7 +115,7 @@ def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
 
 
 def find_missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without a documentId if another version of its document sets one."""
+    """Yield a problem for each file without the documentId of another version."""
     for path, (written, other) in missing_document_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", '
@@ -129,10 +126,7 @@ def find_missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Find files without a documentId, although another version of their document sets one.
-
-    Map the path of each such file to the documentId and the path of the file that sets it.
-    """
+    """Map each file without a documentId to that of another version, and its path."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -148,7 +142,7 @@ def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def find_orphaned_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation of a document that does not exist in the default locale."""
+    """Yield a problem for each translation without a document in the default locale."""
     default = audit.settings.locales.default
     fixed = missing_document_ids(audit)
     suggestions = Suggestions()
@@ -170,7 +164,6 @@ def find_orphaned_translations(audit: Audit) -> Iterator[Problem]:
 
 
 def _rename_advice(audit: Audit, path: str, document: Document, default_ids: set[str]) -> str:
-    """Return advice to rename a translation if its document was renamed, otherwise ""."""
     rename = audit.renames.get((document.type.uid, document.document_id))
     claim = audit.claims.get(path)
     if rename is None or claim is None or rename.name not in default_ids:
@@ -187,7 +180,7 @@ def _rename_advice(audit: Audit, path: str, document: Document, default_ids: set
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each missing translation of a published document."""
+    """Yield a problem for each missing translation."""
     default = audit.settings.locales.default
     for type_ in audit.types:
         for locale in audit.settings.locales.available if type_.localized else ():
@@ -226,14 +219,13 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _path_in_locale(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the path of the file that contains the same document in the given locale, or None."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
 
 
 def find_stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each draft that is older than its published version."""
+    """Yield a problem for each draft older than its published version."""
     for document in audit.documents.values():
         if document.status != DRAFT:
             continue

@@ -1,4 +1,4 @@
-"""Checks a site, including unsaved texts from an editor."""
+"""Check with an editor's unsaved texts."""
 
 import shutil
 import time
@@ -44,10 +44,7 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, eq=False)
 class SavedSite:
-    """The contents of a site's files on disk, without documents from invalid files.
-
-    `other_problems` contains the problems outside content files.
-    """
+    """A site's files on disk. `other_problems` are outside content files."""
 
     root: Path
     settings: Settings
@@ -69,10 +66,7 @@ class SavedSite:
         return cls(site.root, state.settings, state.schema, snapshot, entries, committed, pictures, others)
 
     def with_texts(self, texts: Mapping[str, str]) -> "UnsavedSite":
-        """Return the site as it would be if `texts` were saved.
-
-        Unsaved settings and schemas are ignored.
-        """
+        """Return the site as if `texts` were saved, except configuration files."""
         texts = {path: text for path, text in texts.items() if not is_configuration(path)}
         committed = replace(self.committed, changed=self.committed.changed | texts.keys())
         store = Store(self.root, self.schema, self.settings, committed.timestamps, self.image_cache)
@@ -102,7 +96,7 @@ class SavedSite:
 
 @dataclass(frozen=True, eq=False)
 class UnsavedSite:
-    """A site as it would be if `texts` were saved. `entries` are parsed from `texts`."""
+    """A site as if `texts` were saved."""
 
     saved: SavedSite
     snapshot: Snapshot
@@ -129,7 +123,7 @@ def _is_invalid(entry: Entry) -> bool:
 
 
 def _entry_with_description(store: Store, before: Entry, data: bytes) -> Entry | None:
-    """Return a media file's entry with a new description, or None if the media file is in a bucket."""
+    """Return a media file's entry with a new description, or None if in a bucket."""
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
     facts = (
@@ -145,10 +139,9 @@ def _entry_with_description(store: Store, before: Entry, data: bytes) -> Entry |
 def survey_unsaved(
     site: UnsavedSite, prose_cache: ProseCache | None = None, checkpoint: Callable[[], None] = lambda: None
 ) -> Survey:
-    """Check all of a site's files, including unsaved texts.
+    """Check all files, including unsaved ones.
 
-    `prose_cache` is the cache from the last check. `checkpoint` is called before each document, and can raise
-    an exception to stop the check.
+    `checkpoint` is called before each document, and can raise an exception to stop.
     """
     basis, prose_cache = site.saved, prose_cache or ProseCache()
     audit = Audit(basis.root, basis.settings, site.snapshot, site.texts, prose_cache, checkpoint)
@@ -163,7 +156,7 @@ def survey_unsaved(
 
 
 def problems_in_text(site: UnsavedSite, path: str) -> tuple[Problem, ...]:
-    """Return the problems in one file, including missing relation targets, without reading any other file."""
+    """Return one file's problems without reading other files."""
     basis = site.saved
     entry = site.entries.get(path) or basis.entries.get(path)
     document = site.document(path) or _invalid_document(site, path)
@@ -176,7 +169,6 @@ def problems_in_text(site: UnsavedSite, path: str) -> tuple[Problem, ...]:
 
 
 def fixes_in_text(site: UnsavedSite, path: str, problems: Iterable[Problem]) -> Survey:
-    """Return a survey of the given problems in one file, including any fixes for them."""
     audit, problems = site.audit, tuple(problems)
     possible = fixes_by_place(audit, {path} if any(p.rule in FIXABLE_RULES for p in problems) else ())
     found = {p: fix for p in problems if (fix := possible.get(place_of(p)))}
@@ -210,7 +202,7 @@ def _invalid_document(site: UnsavedSite, path: str) -> Document | None:
 
 
 def configuration_problems(root: Path, texts: Mapping[str, str]) -> Survey:
-    """Check site.yaml and the schemas. Unsaved `texts` replace the files on disk."""
+    """Check site.yaml and the schemas, with unsaved `texts`."""
     changed = {path: text for path, text in texts.items() if is_configuration(path)}
     if not changed:
         return _configuration_survey(root)

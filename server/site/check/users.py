@@ -1,4 +1,4 @@
-"""Checks relations to users, which requires the accounts database."""
+"""Check of relations to users."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def with_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
-    """Return the snapshot including users, and the reason why relations to users can't be checked (or "")."""
+    """Return the snapshot with users, and why relations to them can't be checked, or ""."""
     count = sum(1 for _ in documents_with_users(snapshot))
     if not count:
         return snapshot, ""

@@ -1,1 +1,1 @@
-"""Commits of writes made through the API: their timing, files and messages."""
+"""Commits of writes: timing, files and messages."""

@@ -1,4 +1,4 @@
-"""Commits that are created before a write changes files, so that the git remote can reject them."""
+"""Commits made before files change, so the git remote can reject them."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,10 +17,9 @@ def create_unpublished_commit(
     authorship: Authorship,
     base: str,
 ) -> PreparedCommit:
-    """Create a commit of `files` on top of `base` without moving a branch. Raises CommitError.
+    """Commit `files` on `base` without moving a branch. Raises CommitError.
 
-    `documents` are listed at the end of the commit message. If git ignores all of the files, no commit is
-    created.
+    No commit is made if git ignores all files.
     """
     person, now = Person.parse(site.state.settings.git.committer), int(time.time())
     author = person.author(authorship.name, authorship.email)

@@ -1,4 +1,4 @@
-"""Updates the served state after this server makes a commit, which gives the files new timestamps."""
+"""New timestamps of files after this server's commits."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,11 +16,10 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit, and return a record of the files' new timestamps.
+    """Move the branch to a commit. Return new timestamps, or None.
 
-    Return None if nothing has changed, or if other git commands have run and the next refresh must check all
-    files. `move_head` moves the branch and releases git's index lock. The caller must hold the write lock and
-    the index lock.
+    None means that nothing changed or all files must be checked. `move_head` releases git's index lock. The
+    caller must hold this and the write lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

@@ -1,4 +1,4 @@
-"""Commits writes made through the API, if the site's settings enable this (docs/history.md)."""
+"""Commits of API writes (docs/history.md)."""
 
 import logging
 import time
@@ -70,12 +70,9 @@ GC_INTERVAL_S = 600.0  # interval between calls of `git gc --auto`
 
 
 class Committer:
-    """Object that commits the writes in a site's commit queue.
+    """Maker of commits from a site's queued writes.
 
-    - `locked`: context manager that holds the write lock
-    - `append`: appends a record to the change log
-    - `committed`: called for each committed write, with its ID in the queue and the commit id
-    - `repeat_reverted_writes`: repeats uncommitted writes that a git command has overwritten
+    `locked` holds the write lock. `committed` is called with a write's id and its commit.
     """
 
     def __init__(
@@ -105,10 +102,9 @@ class Committer:
 
     @contextmanager
     def queued_for_commit(self, writes: list[Write], authorship: Authorship, result: Any) -> Iterator[str]:
-        """Context manager that wraps a write and adds it to the commit queue.
+        """Queue the write made in this context. Yields its id, or "" if it won't be committed.
 
-        Yields the ID of the write in the queue, or "" if it won't be committed. The caller must hold the
-        write lock. Raises StorageError if the write can't be queued.
+        The caller must hold the write lock. Raises StorageError.
         """
         contents = self._replica.contents
         merge = authorship.prepared_merge(result) if authorship.prepared_merge else None
@@ -149,13 +145,12 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend_chain(self, chain: WriteChain, writes: list[Write]) -> bool:
-        """Append `writes` to the chain. Return False if no more writes can be prepared after them."""
+        """Append writes. Return False if none can be prepared after them."""
         return chain.add(self._replica.contents, writes)
 
     def message_and_documents(
         self, writes: list[Write], authorship: Authorship, result: Any, chain: WriteChain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message for a write, and the names of the changed documents."""
         contents, chain = self._replica.contents, chain or WriteChain(self.root, self._replica.state.snapshot)
         documents = written_documents(
             writes, chain.entries_before(contents.entries, writes), chain.snapshot, contents.store
@@ -166,10 +161,9 @@ class Committer:
         return self.queue.recover(self.root)
 
     def commit_up_to(self, write_id: str, *, ignore_delay: bool = False) -> str:
-        """Commit a queued write and all writes before it in the queue.
+        """Commit queued writes up to this one, at once if `ignore_delay` is set.
 
-        Return the commit id, PENDING if the write is still queued, or "" if there is no commit. If
-        `ignore_delay` is set, commit at once, even if the settings specify a delay.
+        Return the commit, PENDING if it is still queued, or "" if there is none.
         """
         if not write_id:
             return ""
@@ -180,7 +174,7 @@ class Committer:
         return PENDING if self.queue.is_pending(write_id) else self.queue.take_commit_id(write_id)
 
     def commit_due(self) -> None:
-        """Commit all queued writes that are due, and remove old locks and commit ids."""
+        """Commit due writes, and remove old locks."""
         if self.queue.has_staged_writes:
             with suppress(BusyError), self._locked():
                 pass  # Acquiring the write lock is enough to clean up after killed processes.
@@ -205,7 +199,6 @@ class Committer:
     # --- commits ---------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Commit all queued writes, regardless of the delay."""
         if self.queue.pending():
             self._commit_queue(QUEUE_TIMEOUT_S, ignore_delay=True)
 
@@ -216,9 +209,9 @@ class Committer:
         documents: Collection[str],
         authorship: Authorship,
     ) -> str:
-        """Commit only the given files. Return the commit id, or "" if nothing changed.
+        """Commit only these files. Return the commit, or "" if nothing changed.
 
-        Raises CommitError, for example if an earlier write to one of the files is still queued.
+        Raises CommitError, for example if an earlier write is still queued.
         """
         self.flush()
         metadata = {
@@ -253,10 +246,7 @@ class Committer:
         return self.queue.take_commit_id(name)
 
     def commit_merge(self, merge: PreparedMerge, authorship: Authorship) -> str:
-        """Commit a merge, without writing any files except `merge.extra_paths`.
-
-        Return the same values as `commit_up_to`.
-        """
+        """Commit a merge. Only `merge.extra_paths` are written. Returns the same as `commit_up_to`."""
         metadata = {
             "author": authorship.name,
             "email": authorship.email,
@@ -271,10 +261,9 @@ class Committer:
         return self.commit_up_to(name, ignore_delay=True)
 
     def prepare(self, new: NewCommit) -> PreparedCommit:
-        """Create a commit on top of `new.base` without moving the branch.
+        """Commit on `new.base` without moving the branch.
 
-        If `new.ready` is set, return that existing commit. Raises CommitError if a hook rejects the commit or
-        git is busy.
+        Raises CommitError if a hook rejects it or git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -295,10 +284,9 @@ class Committer:
             )
 
     def _commit_queue(self, timeout_s: float, last_id: str = "", *, ignore_delay: bool = False) -> None:
-        """Commit the queued writes that are due, up to the write with the ID `last_id`, if given.
+        """Commit due writes, or all if `ignore_delay` is set. Failed writes stay in the queue.
 
-        If `ignore_delay` is set, all writes are due. Wait up to `timeout_s` seconds for other commits to
-        finish. Writes whose commit fails stay in the queue.
+        Waits up to `timeout_s` for other commits.
         """
         try:
             with self.queue.committing(timeout_s) as alone:
@@ -330,10 +318,7 @@ class Committer:
                 return
 
     def find_repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and whether commits must be made with `git commit`, which runs hooks.
-
-        Raises CommitError.
-        """
+        """Return the repository, and True if `git commit` must run hooks. Raises CommitError."""
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -342,7 +327,7 @@ class Committer:
         return cached
 
     def _commit_or_postpone(self, repository: Repository, group: Group, *, use_git_commit: bool) -> bool:
-        """Commit a group of writes. Return False if a hook rejected the commit. It is then retried later."""
+        """Commit a group. Return False to retry later if a hook rejects it."""
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
             return False
@@ -363,10 +348,7 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, use_git_commit: bool) -> None:
-        """Commit a group of writes, and retry if other programs interfere. Raises CommitError.
-
-        `use_git_commit` is set if the repository has hooks, which only `git commit` runs.
-        """
+        """Commit a group, retrying if other programs interfere. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # Wait now: if the index is still locked later, the new commit has to be discarded.
@@ -408,7 +390,7 @@ class Committer:
         )
 
     def _make_commit(self, repository: Repository, group: Group, head: str, *, use_git_commit: bool) -> str:
-        """Create a commit and move the branch to it. Return its id, or "" if there is nothing to commit."""
+        """Commit and move the branch. Return the commit, or "" if nothing changed."""
         new = self._new(group)
         if new.joins:
             return self._publish_merge(repository, group, new, head, use_git_commit=use_git_commit)
@@ -445,7 +427,7 @@ class Committer:
     def _publish_merge(
         self, repository: Repository, group: Group, new: NewCommit, head: str, *, use_git_commit: bool
     ) -> str:
-        """Move the branch to a merge commit, and return its id, or "" if the merge must be repeated."""
+        """Move the branch to a merge. Return its id, or "" if it must be repeated."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
         if not goes_back and is_ancestor(self.root, new.joins, head):  # somebody has already merged
@@ -487,7 +469,7 @@ class Committer:
 
     @contextmanager
     def _locked_without_reverts(self) -> Iterator[None]:
-        """Context manager that acquires the write lock, and repeats the writes that git has overwritten.
+        """Hold the write lock, repeating writes that git has overwritten.
 
         The caller must hold git's index lock. Raises CommitError.
         """
@@ -501,7 +483,8 @@ class Committer:
             yield
 
     def find_reverted(self) -> list[Write]:
-        """Find uncommitted writes that a git command has overwritten, and return writes that repeat them.
+        """Return writes that repeat those overwritten by git.
+
         The caller must hold the write lock. Raises CommitError and GitError.
         """
         if not self.queue.waiting:

@@ -1,4 +1,4 @@
-"""Old and new contents of the files in a write, for commits."""
+"""Old and new contents of written files."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,12 +11,12 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def new_contents(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Map the path of each written file to its new content: bytes, a file to copy, or None for a deletion."""
+    """Map paths to content: bytes, a file to copy, or None for a deletion."""
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Map the path of each written file to the digest of its previous content (MISSING for a new file)."""
+    """Map paths to digests of previous content (MISSING for a new file)."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 
@@ -28,10 +28,7 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest of a file's content, or MISSING for a deletion.
-
-    Return None if the content can't be read or is too large.
-    """
+    """Return the digest, MISSING for a deletion, or None if unreadable or too large."""
     if content is None:
         return MISSING
     try:

@@ -1,4 +1,4 @@
-"""Groups queued writes into commits."""
+"""Grouping of queued writes into commits."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from server.storage.git.written import KnownVersions
 
 @dataclass(slots=True)
 class Group:
-    """Writes by one author that will be committed together."""
+    """One author's writes for one commit."""
 
     writes: list[PendingWrite] = field(default_factory=list)
 
@@ -34,10 +34,6 @@ class Group:
     def later_writes(
         self, pending: Iterable[PendingWrite], extra_paths: Collection[str] = ()
     ) -> Iterator[tuple[str, PendingWrite]]:
-        """Yield the path and the write for each later write to one of the group's files or to `extra_paths`.
-
-        `extra_paths` are other files that the group's commit changes.
-        """
         last = {**dict.fromkeys(extra_paths, self.last), **self.last_by_path}
         for write in pending:
             for path in write.files.keys() & last.keys():
@@ -47,10 +43,9 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Return the versions of the group's files that this server knows, by path.
+        """Return, by path, versions that this group or later writes replaced or wrote.
 
-        These are the versions that the group replaced or wrote, those in later writes, and `own_versions`,
-        which come from writes that have left the queue.
+        `own_versions` come from writes that have left the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -79,10 +74,7 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 
 
 def due_groups(pending: list[PendingWrite], delay: timedelta, now: float) -> list[Group]:
-    """Return the groups of writes to commit now, in order.
-
-    `delay` is the delay in the settings. Merges and requested commits are never grouped.
-    """
+    """Return groups to commit now, in order. Merges and requested commits are never grouped."""
     groups: list[Group] = []
     for write in pending:
         group = Group() if not delay or write.alone else _find_group(groups, write)

@@ -1,4 +1,4 @@
-"""Commit messages that name the actor and the changed documents."""
+"""Commit messages that name actor and documents."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,15 +27,10 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """The author of a write, and functions that describe the write.
+    """A write's author, and functions of its result.
 
-    The functions receive the result of the write, except for `save_replaced`.
-
-    - `mentioned_documents`: returns the (uid, id) of each document to mention in the commit message; None to
-      mention all changed documents
-    - `prepared_merge`: returns the merge to commit together with the write
-    - `save_replaced`: returns a context manager that saves the replaced files for undo
-    - `describe`: returns the message to use if the request contains none
+    Without `mentioned_documents`, the message names all. `save_replaced` returns a context that saves files
+    for undo. `describe` makes a default message.
     """
 
     actor: str
@@ -58,16 +53,11 @@ def saving_replaced_files(writes: Collection[Write], authorship: Authorship) -> 
 
 @dataclass(frozen=True, slots=True)
 class PreparedMerge:
-    """A merge that is committed together with a write. `base` and `joins` are the merge commit's parents.
+    """A merge of `base` and `joins` to commit with a write.
 
-    - `ready`: id of the merge commit if it already exists, or ""
-    - `only_if_ready`: if the existing commit can't be used, create no commit at all
-    - `changed_files`: files that differ from `base`, with their new versions
-    - `committed_at`: commit time in seconds since 1970; None to read it from git
-    - `other_refs`: other refs to update, each with its new commit
-    - `move_branch`: moves the branch after the files were written; returns False if the branch is moved later
-    - `index`: state of git's index before the branch moves
-    - `extra_paths`: files that the journal can't write; they are checked out together with the merge
+    `ready` is the merge commit or ""; with `only_if_ready`, no other is made. `changed_files` differ from
+    `base`. `committed_at` is in seconds since 1970. `move_branch` returns False if the branch moves later.
+    `index` is the index before. `extra_paths` are checked out by git.
     """
 
     base: str
@@ -89,9 +79,9 @@ class PreparedMerge:
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """A changed document and how a commit message describes it, such as `Update article "Fog"`.
+    """A changed document, described for a message such as `Update article "Fog"`.
 
-    `name` identifies the document at the end of the message.
+    `name` stands at the end of the message.
     """
 
     key: Key
@@ -107,8 +97,6 @@ class ChangedDocument:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """A change to one file of a document. If the file was deleted, `document` is the same as `before`."""
-
     write: Write
     document: Document | None = None
     before: Document | None = None
@@ -117,10 +105,7 @@ class _FileChange:
 def written_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[ChangedDocument]:
-    """Return the documents and media files that the writes change.
-
-    `entries` and `snapshot` show the state before the writes.
-    """
+    """Return changed documents and media. `entries` and `snapshot` are from before the writes."""
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
         upload = media_key(write.path)
@@ -154,10 +139,6 @@ def _changed_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _change_verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return a verb for the change to a document, such as "Unpublish".
-
-    `snapshot` shows the state before the write.
-    """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
     for locale, status in sorted(before - after):
@@ -174,7 +155,7 @@ def _change_verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> st
 
 
 def commit_message_for(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
-    """Return the message from the request or `authorship`. Without one, list the changed documents."""
+    """Return the given message, or a list of the documents."""
     if message := clean_message(
         authorship.message or (authorship.describe(result) if authorship.describe else "")
     ):
@@ -200,7 +181,6 @@ def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
 
 
 def clean_message(message: str) -> str:
-    """Remove control characters from a message, and indent lines that look like trailers."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 

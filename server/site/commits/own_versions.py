@@ -1,4 +1,4 @@
-"""Records of the file versions in a group's commit, for later writes to the same files."""
+"""File versions in a group's commit, recorded for later writes."""
 
 from collections.abc import Collection
 from types import MappingProxyType
@@ -26,12 +26,10 @@ def record_own_versions(
     files: Tree = MappingProxyType({}),
     hook_paths: Collection[str] = (),
 ) -> None:
-    """Record the group's versions of files that later writes also change, without knowing the group's commit.
-    - `files`: the versions in the commit
-    - `hook_paths`: files that a hook changed. They are always recorded, so that the group's own commit is
-      recognized if this process is killed.
+    """Record versions of files that later writes also change.
 
-    Raises CommitError and OSError.
+    `hook_paths` are always recorded, so that the commit is recognized if this process is killed. Raises
+    CommitError and OSError.
     """
     root, last = repository.root, group.last_by_path
     later = list(group.later_writes(queue.pending(), files))

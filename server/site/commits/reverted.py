@@ -1,4 +1,4 @@
-"""Detects uncommitted writes that a git command such as `git reset --hard` has overwritten."""
+"""Uncommitted writes that git overwrote, for example `git reset --hard`."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -31,9 +31,9 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OverwrittenWrite:
-    """The content of an uncommitted write to a file that has since changed on disk.
+    """An uncommitted write whose file has changed on disk.
 
-    `basis` contains the known versions of the file.
+    `basis` holds versions that the write may have replaced or made.
     """
 
     content: bytes | Path | None
@@ -43,10 +43,9 @@ class OverwrittenWrite:
 def overwritten_writes(
     contents: Contents, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
 ) -> dict[str, OverwrittenWrite]:
-    """Return the uncommitted writes to files that have since changed on disk, by path.
+    """Return, by path, uncommitted writes whose files have changed on disk and are not served.
 
-    Files whose current content is already served are omitted. `own_versions` contains versions from writes
-    that have left the queue.
+    `own_versions` come from writes that have left the queue.
     """
     group = Group(list(pending))
     unseen = {
@@ -60,10 +59,7 @@ def overwritten_writes(
 
 
 def reverted_writes(repository: Repository, overwritten: Mapping[str, OverwrittenWrite]) -> list[Write]:
-    """Return writes that restore the files that a git command has reset to an earlier version.
-
-    `overwritten` contains the files that might have been reset. Raises CommitError and GitError.
-    """
+    """Return writes that restore files reset by git. Raises CommitError and GitError."""
     root, head, writes = repository.root, repository.head(), []
     by_git = index_entries_written_by_git(repository, list(overwritten))
     bases = {overwritten[path].basis.commit for path in by_git} - {"", head}
@@ -87,10 +83,9 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
 def _restore_missing_files(
     root: Path, reverted: Collection[Write], overwritten: Mapping[str, OverwrittenWrite]
 ) -> list[Write]:
-    """Return writes that restore the missing files of reverted writes.
+    """Return writes that restore missing files of reverted writes.
 
-    `git stash -u` removes the new files of a write. Without them, only half of a rename would be repeated:
-    the deletion.
+    `git stash -u` removes new files; without them, only half of a rename would be repeated.
     """
     names = {overwritten[write.path].basis.write for write in reverted}
     paths = {write.path for write in reverted}
@@ -115,7 +110,6 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _served_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature of the served version of a file, or None if the file is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.signatures:

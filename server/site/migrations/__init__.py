@@ -1,4 +1,1 @@
-"""Migrations: schema changes, along with the matching changes to all documents and settings.
-
-See docs/migrate.md.
-"""
+"""Schema changes that also change documents and settings (docs/migrate.md)."""

@@ -1,7 +1,4 @@
-"""Arguments of migrations, and the required form of each argument.
-
-Names in arguments become parts of file paths, so every argument is checked before a migration is planned.
-"""
+"""Arguments of migrations. Their names become parts of paths, so all are checked before planning."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +14,7 @@ MAX_CHARS = 200  # Longer names would not fit into a file name.
 
 @dataclass(frozen=True, slots=True)
 class ArgumentForm:
-    """The required form of an argument. In error messages, `expected` follows the word "must"."""
+    """Form of an argument. In messages, `expected` follows "must"."""
 
     expected: str
     pattern: re.Pattern[str]
@@ -25,7 +22,7 @@ class ArgumentForm:
     max_chars: int | None = MAX_CHARS
 
     def read(self, value: Tree) -> str | list[str]:
-        """Return an argument's value. Raises ValueError if the value has a different form."""
+        """Return an argument's value. Raises ValueError."""
         if self.is_list:
             if not isinstance(value, list) or not value or not all(map(_is_text, value)):
                 raise ValueError(f"must be a list of names (found {describe_value(value)})")
@@ -73,7 +70,7 @@ CODE = ArgumentForm("be Python code", re.compile(".*", re.DOTALL), max_chars=Non
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The required and optional keys of a migration file, with the form of their values."""
+    """Keys of a migration file, with their forms."""
 
     required: Mapping[str, ArgumentForm]
     optional: Mapping[str, ArgumentForm] = field(default_factory=dict)
@@ -83,7 +80,7 @@ class Arguments:
         return {**self.required, **self.optional}
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Raise ValueError if an argument is missing, is unknown or has the wrong form."""
+        """Raise ValueError for a missing, unknown or malformed argument."""
         for key in self.required:
             if key not in given:
                 raise ValueError(f"{key} is missing")

@@ -1,4 +1,4 @@
-"""The `rename` and `drop` migrations, which rename or remove one attribute."""
+"""The `rename` and `drop` migrations."""
 
 from collections.abc import Collection
 
@@ -19,7 +19,6 @@ BODY_TYPES = ("richtext", "text", "string")  # types of the attributes that `opt
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:
-    """Return the configuration after the migration. Refuse the migration if it adds problems."""
     after = draft.configuration()
     for problem in new_problems(before, after):
         draft.refuse(problem.path, problem.message, problem.fix)
@@ -27,10 +26,7 @@ def configure_after(draft: Draft, before: Configuration) -> Configuration:
 
 
 def keep_markdown_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Set `options.body` to `name` if a different attribute would otherwise become the Markdown body.
-
-    `name` is the attribute that was the Markdown body before the migration, or None.
-    """
+    """Set `options.body` if another attribute would become the Markdown body."""
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
     if type_.body == name or attribute is None or attribute.type not in BODY_TYPES:
@@ -82,7 +78,7 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Remove an attribute from its schema, and remove its values from all documents."""
+    """Remove an attribute and its values."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     after, derived = before, False
@@ -128,10 +124,9 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def replace_references(
     draft: Draft, schema: Schema, type_: Type, new_names: NewNames, *, ignored_keys: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update the references to an attribute in site.yaml. References in schemas are not updated.
+    """Update an attribute's references in site.yaml. Refuses those that can't be updated.
 
-    Refuse the migration if a reference in site.yaml can't be updated, or if a schema refers to the attribute
-    under a key that is not in `ignored_keys`. Return the path and key path of the ignored references.
+    References in schemas are refused, except under `ignored_keys`; these are returned with their paths.
     """
     excepted, name = [], new_names.old
     for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():

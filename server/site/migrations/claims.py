@@ -1,4 +1,4 @@
-"""Finds files that would belong to another document, locale, status or content type after a schema change."""
+"""Files that a schema change would assign to another document."""
 
 from collections.abc import Collection, Iterator
 
@@ -14,11 +14,7 @@ _RENAME = "rename this file first"
 
 
 def require_same_documents(draft: Draft, before: Configuration) -> None:
-    """Raise ValidationError if a file would belong to another document after the migration.
-
-    Files that the migration itself writes are not checked. `before` is the configuration before the
-    migration.
-    """
+    """Raise ValidationError if an unwritten file would belong to another document."""
     after = draft.configuration()
     draft.refusals += find_reclaimed(draft, before, after, draft.original_texts, may_adopt=draft.may_adopt)
     draft.require_possible()
@@ -32,9 +28,9 @@ def find_reclaimed(
     *,
     may_adopt: bool = False,
 ) -> Iterator[Finding]:
-    """Yield a finding for each file that would belong to another document, locale, status or content type.
+    """Yield a finding for each file that would change its document, locale, status or type.
 
-    Files in `written` are skipped. If `may_adopt` is set, a file that belongs to no document may become one.
+    `written` files are skipped. With `may_adopt`, other files may become documents.
     """
     then, now = (Layout(each.schema, each.settings) for each in (before, after))
     if then.rules == now.rules:
@@ -51,7 +47,6 @@ def find_reclaimed(
 
 
 def _renamed_types(before: Configuration, after: Configuration) -> tuple[Collection[str], Collection[str]]:
-    """Return the uids that exist only before, and those that exist only after."""
     old, new = before.schema.types.keys(), after.schema.types.keys()
     return old - new, new - old
 
@@ -63,7 +58,7 @@ def _difference(
     new: PathClaim | None,
     renamed: tuple[Collection[str], Collection[str]],
 ) -> tuple[str, str] | None:
-    """Return how a file's document would change, and what to do, or None if it stays the same."""
+    """Return how a file's document would change and what to do, or None."""
     if old is None or new is None:
         if old is None and new is None:
             return None

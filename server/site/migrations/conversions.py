@@ -1,7 +1,4 @@
-"""Conversions of values between attribute types, for the `retype` migration.
-
-A conversion is exact if it can be reversed.
-"""
+"""Conversions for the `retype` migration, which are exact if they can be reversed."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,10 +21,9 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class ConversionResult:
-    """Result of a conversion. If `is_unchanged` is set, the value stays as written; otherwise, it becomes
-    `tree`.
+    """A result: `tree`, or the written value if `is_unchanged` is set.
 
-    `is_exact` is False if the conversion loses information.
+    `is_exact` is False if information is lost.
     """
 
     tree: Any = None
@@ -104,10 +100,9 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 
 
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> ConversionResult | None:
-    """Convert a value in a file from the type of `old` to the type of `new`.
+    """Convert a value to another type, or return None if impossible.
 
-    Return None if that is impossible. A value with the same meaning for both attributes is left unchanged.
-    Raises InvalidValue if the value is not valid for `old`.
+    A value that means the same stays unchanged. Raises InvalidValue if it is invalid for `old`.
     """
     if is_null(tree):
         return ConversionResult(is_unchanged=True)
@@ -137,7 +132,6 @@ def _is_same(back: Any, value: Any, new: Attribute) -> bool:
 
 
 def list_to_item(tree: Tree) -> ConversionResult:
-    """Convert a list of relation targets, media files or components to its first item."""
     if not isinstance(tree, list):
         return ConversionResult(is_unchanged=True)
     items = [item for item in tree if not is_null(item)]

@@ -1,4 +1,4 @@
-"""Draft of a migration: the changed files, and any reasons why the migration is impossible."""
+"""Draft of a migration."""
 
 import errno
 from collections import Counter
@@ -36,16 +36,12 @@ PermitFile = Callable[[str], None]
 Editor = Callable[["AttributeMapping"], Edits]
 
 
-def permit_all(path: str) -> None:
-    """Permit every file, for callers with full access."""
+def permit_all(path: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeMapping:
-    """The attributes and their values in a document, or in a component at `key_path` in the document.
-
-    For the document itself, `key_path` is ().
-    """
+    """Attributes of a document, or of its component at `key_path`."""
 
     path: str
     claim: PathClaim
@@ -55,7 +51,7 @@ class AttributeMapping:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A reason why a migration is impossible, or a value that the migration would lose."""
+    """A reason against a migration, or a value that it would lose."""
 
     path: str
     key_path: KeyPath
@@ -70,9 +66,8 @@ class Finding:
 class Draft:
     """Draft of a migration.
 
-    - `refusals`: reasons why the migration is impossible
-    - `losses`: values that the migration would lose, which is only allowed if `lossy` is set
-    - `documents`: paths of the changed documents
+    `refusals` are reasons why it is impossible. `losses` are allowed only if `lossy` is set. `documents` are
+    changed paths.
     """
 
     context: Context
@@ -112,7 +107,6 @@ class Draft:
         )
 
     def probe(self) -> "Draft":
-        """Return another draft of the same files, for reading documents only."""
         return Draft(self.context, permit=self.permit)
 
     # --- files ---------------------------------------------------------------------------------
@@ -129,7 +123,7 @@ class Draft:
         self.paths[path] = None
 
     def move(self, path: str, new: str) -> None:
-        """Move a file. Refuse the migration if the new path is taken or the file is not text."""
+        """Move a file. Refuses if the path is taken or the file is not text."""
         self.permit(path)
         if self.exists(new):
             self.refuse(new, "this file already exists", f"rename it; {path} must be moved here")
@@ -167,7 +161,6 @@ class Draft:
         self.losses.append(Finding(path, key_path, message))
 
     def describe_findings(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """Yield a line of text about each finding, including its position in the original file."""
         for found in findings:
             line, column = found.line, None
             if line is None and found.key_path:
@@ -178,7 +171,7 @@ class Draft:
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:
-        """Raise ValidationError if the migration is refused, or would lose values and `lossy` is not set."""
+        """Raise ValidationError if refused, or if values are lost without `lossy`."""
         if self.refusals:
             raise ValidationError(self._listed("The migration is not possible", self.refusals))
         if self.losses and not self.lossy:
@@ -195,7 +188,7 @@ class Draft:
     # --- configuration -------------------------------------------------------------------------
 
     def configuration(self) -> Configuration:
-        """Return the configuration after the draft's changes. Raises ValidationError if it is invalid."""
+        """Return the new configuration. Raises ValidationError."""
         files = (p for p in sorted(self.paths) if p.startswith(_CONFIGURATION) and self.exists(p))
         try:
             return _configure(tuple((path, self.text(path)) for path in files))
@@ -218,10 +211,7 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, PathClaim]]:
-        """Yield the path and the claim of each document file of the given content types.
-
-        The claim says which document, locale and status the path belongs to.
-        """
+        """Yield the types' files, with their claims."""
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
@@ -236,9 +226,9 @@ class Draft:
     def edit_documents(
         self, before: Configuration, after: Configuration, uid: str, editor: Editor, keywords: Iterable[str]
     ) -> None:
-        """Apply the edits that `editor` returns for each document or component of the type `uid`.
+        """Apply `editor`'s edits to each document or component of type `uid`.
 
-        Files that contain none of the `keywords` are skipped, unless `keywords` is empty.
+        Files without any of the `keywords` are skipped, unless `keywords` is empty.
         """
         keywords = tuple(keywords)
         layout = Layout(before.schema, before.settings)
@@ -277,7 +267,6 @@ class Draft:
     def _refuse_to_publish(
         self, path: str, claim: PathClaim, after: Schema, tree: Mapping[str, Tree], edits: Edits
     ) -> None:
-        """Refuse the migration if a draft would no longer be marked as a draft."""
         key, new_type = claim.type.draft_key, after.types.get(claim.type.uid, claim.type)
         if self.may_publish or key is None or not is_marked_as_draft(claim.type, claim.name, tree):
             return
@@ -297,10 +286,7 @@ def _configure(files: tuple[tuple[str, str], ...]) -> Configuration:
 
 
 def _write_file(root: Path, path: str, text: str) -> None:
-    """Write a configuration file to a temporary folder.
-
-    Raises SetupError if `path` or `text` is invalid, and StorageError if the file can't be written.
-    """
+    """Write a configuration file. Raises SetupError if it is invalid, else StorageError."""
     relative = PurePath(path)
     if relative.anchor or ".." in relative.parts:
         raise SetupError(path, None, "is outside the site's folder", "use a name without slashes")

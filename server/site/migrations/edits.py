@@ -1,4 +1,4 @@
-"""Edits to keys and values in a file, which leave the rest of the file unchanged."""
+"""Edits that leave the rest of a file unchanged."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
@@ -19,11 +19,9 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits to the keys and values in one file, by key path. Paths contain the old names of keys.
+    """Edits of one file, by key path with old names.
 
-    - `renames`: new names of keys
-    - `values`: new values; REMOVE removes a key
-    - `refused`: reasons why values can't be edited
+    REMOVE removes a key. `refused` maps paths to reasons.
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)
@@ -34,13 +32,11 @@ class Edits:
         return bool(self.renames or self.values or self.refused)
 
     def add(self, other: "Edits", prefix: KeyPath = ()) -> None:
-        """Add edits whose paths are relative to the path `prefix`."""
         self.renames.update({(*prefix, *path): name for path, name in other.renames.items()})
         self.values.update({(*prefix, *path): value for path, value in other.values.items()})
         self.refused.update({(*prefix, *path): reason for path, reason in other.refused.items()})
 
     def applied_to(self, tree: Tree) -> Any:
-        """Return `tree` with these edits. Unchanged parts are not copied."""
         edited = (*self.renames, *self.values)
         return self._applied(tree, (), {path[:end] for path in edited for end in range(len(path))})
 
@@ -75,10 +71,9 @@ def edit_text(
     new_body: str | None = None,
     tree: Mapping[str, Tree] | None = None,
 ) -> str:
-    """Return the text of a file with `edits` applied.
+    """Return an edited text. Raises SyntaxProblem, and ConflictError if other values would change.
 
-    `body` and `new_body` name the attribute stored in the Markdown body before and after the edits. `tree` is
-    the parsed text, if known. Raises SyntaxProblem, and ConflictError if other values would change.
+    `body` and `new_body` name the attribute in the Markdown body before and after.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)
@@ -99,7 +94,6 @@ def _with_values(path: str, text: str, body: str | None, expected: Mapping[str, 
 
 
 def _with_moves(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> str:
-    """Move YAML keys with their text into or out of a nested mapping, if `expected` requires it."""
     now = parse(path, text, body)
     gone, new = now.keys() - expected.keys(), expected.keys() - now.keys()
     for holder in new:

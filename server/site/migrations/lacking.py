@@ -1,4 +1,4 @@
-"""Finds documents to which the site's migrations have not been applied."""
+"""Documents that lack migrations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,12 +20,7 @@ LACKING_FIX = "run bifolio migrate apply"
 
 @dataclass(frozen=True, slots=True)
 class UnmigratedDocuments:
-    """A migration, and the documents to which it has not been applied.
-
-    - `documents`: paths of these documents, each with the number of the first line that the migration would
-      change
-    - `errors`: messages about documents that can't be migrated
-    """
+    """A migration, and documents that lack it. `documents` maps paths to the first line to change."""
 
     migration: Migration
     documents: dict[str, int]
@@ -33,11 +28,7 @@ class UnmigratedDocuments:
 
 
 def find_unmigrated(context: Context) -> list[UnmigratedDocuments]:
-    """Return all of the site's migrations in order, with the documents to which they have not been applied.
-
-    No documents are listed for migrations that run scripts. Raises ValidationError if a migration file is
-    invalid.
-    """
+    """Return all migrations, with documents that lack them (not for scripts). Raises ValidationError."""
     return _unmigrated_by(context, migrations_of_site(context))
 
 
@@ -67,10 +58,7 @@ def _first_change(old: str, new: str) -> int:
 
 
 def unmigrated_problems(context: Context) -> Iterator[Problem]:
-    """Yield a problem for each document to which migrations have not been applied.
-
-    If a migration file is invalid, yield only a problem for that file.
-    """
+    """Yield problems for documents that lack migrations, or for an invalid migration."""
     try:
         migrations = read_migrations(context)
     except SetupError as error:

@@ -1,4 +1,4 @@
-"""Descriptions of the values that a migration would lose, for people who have to allow it."""
+"""Descriptions of values that a migration would lose."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,6 @@ from server.storage.read import parse
 
 
 def describe_losses(draft: Draft, before: Configuration) -> list[str]:
-    """Return a line for each of the first losses: the place, the reason, the value, and the document's title.
-
-    `before` is the configuration before the migration.
-    """
     found, layout = draft.losses[:MAX_SHOWN], Layout(before.schema, before.settings)
     lines = zip(draft.describe_findings(found), found, strict=True)
     return [line + _details(draft, before.schema, layout, loss) for line, loss in lines]
@@ -39,7 +35,6 @@ def _details(draft: Draft, schema: Schema, layout: Layout, loss: Finding) -> str
 
 
 def _value_at(schema: Schema, type_: Type, tree: Mapping[str, Tree], key_path: KeyPath) -> Tree:
-    """Return the value at a key path, or None if it is a password or belongs to no attribute."""
     value: Tree = dict(tree)
     attribute: Attribute | None = None
     for key in key_path:

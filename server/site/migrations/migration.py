@@ -1,4 +1,4 @@
-"""Migrations, and the files that store them, such as `migrations/0007-rename-headline.yaml`."""
+"""Migrations and their files, such as `migrations/0007-rename-headline.yaml`."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A change to the schema and the documents. `path` is "" if the migration is not stored in a file yet."""
+    """A migration. `path` is "" if it has no file yet."""
 
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -35,7 +35,6 @@ class Migration:
 
     @property
     def label(self) -> str:
-        """File name of the migration, such as `0007-rename-headline`, or its command if it has no file."""
         return self.path.removeprefix(f"{MIGRATIONS}/").removesuffix(".yaml") or str(self)
 
 
@@ -46,14 +45,12 @@ def _shown(key: str, value: Any) -> str:
 
 
 def new_migration_path(paths: Iterable[str], migration: Migration, name: str) -> str:
-    """Return the path of the file for a new migration, with the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
 
 
 def renumbered_path(paths: Iterable[str], path: str) -> str:
-    """Return `path`, but with the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     return re.sub(r"/[0-9]+-", f"/{max(numbers, default=0) + 1:04}-", path, count=1)
 
@@ -64,16 +61,12 @@ def migration_text(migration: Migration) -> str:
 
 
 def migration_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Yield those of the `paths` that are migrations, sorted by number and then by name."""
     found = [(int(match[1]), path) for path in paths if (match := _NAME.fullmatch(path))]
     return (path for _, path in sorted(found))
 
 
 def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments]) -> Migration:
-    """Parse the text of a migration file. Raises SetupError.
-
-    `known_arguments` contains the arguments of each operation.
-    """
+    """Parse a migration file. Raises SetupError."""
     positions: Positions = {}
     try:
         tree = read_yaml(text, positions)
@@ -111,7 +104,7 @@ def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments
 
 
 def find_type(schema: Schema, name: str) -> Type:
-    """Return the type that a name such as `article` or `shared.seo` refers to. Raises ValidationError."""
+    """Return the type named `article` or `shared.seo`, for example. Raises ValidationError."""
     found = schema.subjects.get(name) or schema.types.get(name)
     if found is None or (found.kind != "component" and not found.uid.startswith("api::")):
         names = [*schema.subjects, *(uid for uid, t in schema.types.items() if t.kind == "component")]
@@ -120,9 +113,9 @@ def find_type(schema: Schema, name: str) -> Type:
 
 
 def split_target(schema: Schema, target: str) -> tuple[Type, str]:
-    """Split a name such as `article.title` into the type and the attribute.
+    """Split `article.title`, for example, into type and attribute.
 
-    Raises ValidationError if the type does not exist. The attribute need not exist.
+    Raises ValidationError for an unknown type. The attribute need not exist.
     """
     name, dot, attribute = target.rpartition(".")
     if not dot or not name or not attribute:

@@ -1,4 +1,4 @@
-"""The `move` migration between two content types that are connected by a relation."""
+"""The `move` migration to a related content type."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -32,10 +32,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Move:
-    """Move of the attribute `name` from the type `source` to the type `target`.
-
-    `relation` connects the two types, and documents of the type `owner` (one of the two) store it.
-    """
+    """Move of `name` between types. Documents of type `owner` store `relation`."""
 
     source: Type
     target: Type
@@ -47,10 +44,6 @@ class _Move:
 
     @property
     def paths_from_source(self) -> tuple[tuple[str, ...], ...]:
-        """The path of names that leads from the source type to the moved attribute, through the relation.
-
-        The result is a tuple that contains this path, or () if the source type has no such relation.
-        """
         if self.owner is self.source:
             return ((self.relation.name, self.name),)
         inverse = self.relation.inversed_by
@@ -58,7 +51,7 @@ class _Move:
 
 
 def move_to_related(draft: Draft, migration: Migration, source: Type, target: Type, *, is_new: bool) -> None:
-    """Move an attribute to the related documents of another content type."""
+    """Move an attribute to related documents."""
     before = draft.configuration()
     name = str(migration.arguments["attribute"]).rpartition(".")[2]
     move = _find_relation(before.schema, source, target, name, str(migration.arguments.get("via", "")))
@@ -89,7 +82,6 @@ def move_to_related(draft: Draft, migration: Migration, source: Type, target: Ty
 
 
 def _find_relation(schema: Schema, source: Type, target: Type, name: str, via: str) -> _Move:
-    """Return the move along `via`, or along the only relation between the types. Raises ValidationError."""
     found = [
         _Move(source, target, name, owner, attribute)
         for owner, other in ((source, target), (target, source))
@@ -133,7 +125,6 @@ def _edit_schemas(draft: Draft, before: Configuration, move: _Move) -> None:
 
 
 def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bool) -> None:
-    """Find the new value for each file of the target type. Refuse the migration if values conflict."""
     layout = Layout(before.schema, before.settings)
     sources = list(_parsed_files(draft, layout, move.source))
     targets = list(_parsed_files(draft, layout, move.target))
@@ -166,10 +157,6 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
 
 
 def _parsed_files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
-    """Parse and yield each file of a content type.
-
-    Files that can't be parsed are left out, and the draft then refuses the migration.
-    """
     for path, claim in draft.document_files(layout, (type_.uid,)):
         try:
             tree = parse(path, draft.text(path), type_.body if path.endswith(MARKDOWN) else None)
@@ -183,9 +170,9 @@ def _parsed_files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
 
 
 def _file_pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
-    """Yield pairs of a source file and a target file that gets its value.
+    """Yield source files with target files that get their value.
 
-    A draft gets the value of the source's draft or, if there is none, the published value.
+    A draft gets the draft's value or, without one, the published value.
     """
     by_id: dict[str, list[_File]] = {}
     for file in sources:
@@ -205,7 +192,6 @@ def _file_pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iter
 
 
 def _related_source_ids(move: _Move, sources: list[_File], targets: list[_File]) -> dict[str, set[str]]:
-    """Return the ids of the related source documents, by the id of the target document."""
     found: dict[str, set[str]] = {}
     for file in sources if move.owner is move.source else targets:
         try:

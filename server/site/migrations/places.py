@@ -1,4 +1,4 @@
-"""Places in documents that contain the attributes of a content type or component."""
+"""Places in documents that contain a type's attributes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def types_containing(schema: Schema, uid: str) -> frozenset[str]:
-    """Return the uids of the content types whose documents can contain the type or component `uid`."""
+    """Return content types whose documents can contain `uid`."""
     if schema.types[uid].kind != "component":
         return frozenset({uid})
     found = {uid}
@@ -26,7 +26,7 @@ def types_containing(schema: Schema, uid: str) -> frozenset[str]:
 def find_instances(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], uid: str
 ) -> Iterator[tuple[KeyPath, Mapping[str, Tree]]]:
-    """Yield the path and the values of each document or component of the type `uid` in `tree`."""
+    """Yield path and values of each instance of `uid` in a document."""
     if type_.uid == uid:
         yield (), tree
     for name, attribute in type_.attributes.items():

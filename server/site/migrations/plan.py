@@ -1,4 +1,4 @@
-"""Plans for migrations, with the files that each migration would change."""
+"""Plans for migrations."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -43,10 +43,7 @@ Planner = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A kind of migration, with its planning function and arguments.
-
-    `names_file` is the argument whose value becomes part of the file name.
-    """
+    """A kind of migration. `names_file` is the argument for the file name."""
 
     plan: Planner
     arguments: Arguments
@@ -103,7 +100,7 @@ ARGUMENTS: Mapping[str, Arguments] = {name: found.arguments for name, found in O
 
 @dataclass(frozen=True, slots=True)
 class NewMigration:
-    """A request to apply a new migration. If `lossy` is set, the migration is allowed to lose values."""
+    """A request for a migration. With `lossy`, it may lose values."""
 
     migration: Migration
     lossy: bool = False
@@ -111,10 +108,7 @@ class NewMigration:
 
 @dataclass(frozen=True, slots=True)
 class ApplyMigrations:
-    """A request to apply the site's migrations to the documents that have not been migrated.
-
-    Migrations that contain Python code are skipped unless `run_scripts` is set.
-    """
+    """A request to apply missing migrations. Python code needs `run_scripts`."""
 
     lossy: bool = False
     run_scripts: bool = False
@@ -122,11 +116,9 @@ class ApplyMigrations:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One migration, and the paths of the documents and other files that it changes.
+    """A migration and its changed files.
 
-    - `losses`: descriptions of the first values that are lost
-    - `loss_count`: the number of all values that are lost
-    - `warnings`: problems that the site has afterwards
+    `losses` are the first of `loss_count`. `warnings` are problems afterwards.
     """
 
     migration: Migration
@@ -140,7 +132,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of one or more migrations, in order."""
+    """Migrations' steps, in order."""
 
     steps: tuple[Step, ...]
 
@@ -150,9 +142,10 @@ class Plan:
 
 
 def plan_new_migration(request: NewMigration, context: Context, permit: PermitFile = permit_all) -> Plan:
-    """Prepare a new migration. Raises ValidationError if it is impossible or would lose values.
+    """Plan a new migration.
 
-    `permit` is called with the path of each document that the migration reads.
+    Raises ValidationError if it is impossible, or would lose values without `lossy`. `permit` is called with
+    each document's path.
     """
     migration, operation = request.migration, OPERATIONS[request.migration.operation]
     try:
@@ -171,7 +164,7 @@ def plan_new_migration(request: NewMigration, context: Context, permit: PermitFi
 
 
 def step_of(draft: Draft, migration: Migration, before: Configuration) -> Step:
-    """Convert a finished draft to a step. `before` is the configuration before the migration."""
+    """Convert a draft to a step. `before` is the former configuration."""
     return Step(
         migration,
         documents=tuple(sorted(draft.documents)),
@@ -184,10 +177,7 @@ def step_of(draft: Draft, migration: Migration, before: Configuration) -> Step:
 
 
 def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:
-    """Prepare the site's migrations for the documents to which they have not been applied.
-
-    Raises ValidationError if a migration is invalid or impossible, or would lose values.
-    """
+    """Plan missing migrations. Raises ValidationError if one is invalid, impossible or loses values."""
     steps, known = [], set[str]()
     for migration in migrations_of_site(context):
         if OPERATIONS[migration.operation].runs_code and not request.run_scripts:
@@ -204,7 +194,7 @@ def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:
 
 @contextmanager
 def unexpected_errors_refused() -> Iterator[None]:
-    """Context manager that raises ValidationError in place of unexpected errors."""
+    """Replace unexpected errors with ValidationError."""
     try:
         yield
     except (
@@ -221,7 +211,7 @@ def unexpected_errors_refused() -> Iterator[None]:
 
 
 def migrations_of_site(context: Context) -> list[Migration]:
-    """Return the site's migrations in order. Raises ValidationError if a file is invalid."""
+    """Return migrations in order. Raises ValidationError."""
     try:
         return read_migrations(context)
     except SetupError as error:
@@ -229,7 +219,7 @@ def migrations_of_site(context: Context) -> list[Migration]:
 
 
 def read_migrations(context: Context) -> list[Migration]:
-    """Return the site's migrations in order. Raises SetupError if a file is invalid."""
+    """Return migrations in order. Raises SetupError."""
     found = []
     for path in migration_paths(context.changeset.list_files((MIGRATIONS,))):
         try:

@@ -1,4 +1,4 @@
-"""Replaces attribute names in query parameters in site.yaml, such as `populate` and `sort`."""
+"""Replacement of attribute names in query parameters in site.yaml."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,15 +17,10 @@ _OWN_NAMES = "only the type's own attributes can be listed here"
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """New paths for the attribute `old` of the type `uid`.
+    """New paths for the attribute `old` of type `uid`, such as:
 
-    Examples of `paths`:
-
-    - Rename: `(("headline",),)`
-    - Move into a component: `(("seo", "title"),)`
-    - Split: `(("first",), ("last",))`
-    - Removal: `()`
-    - Replacement of a component by its attributes: `((),)`
+    `(("headline",),)` for a rename, `(("seo", "title"),)` into a component, `(("first",), ("last",))` for a
+    split, `()` for removal, and `((),)` to replace a component by its attributes.
     """
 
     uid: str
@@ -34,7 +29,7 @@ class NewNames:
 
     @property
     def new_name(self) -> str | None:
-        """The new name if the attribute is only renamed, otherwise None."""
+        """New name if the attribute is only renamed, else None."""
         if len(self.paths) == 1 and len(self.paths[0]) == 1 and self.paths[0][0] != UP:
             return self.paths[0][0]
         return None
@@ -42,7 +37,7 @@ class NewNames:
 
 @dataclass(frozen=True, slots=True)
 class QueryNames:
-    """Editor that replaces attribute names in query parameters."""
+    """Editor of attribute names in query parameters."""
 
     schema: Schema
     new: NewNames
@@ -55,7 +50,7 @@ class QueryNames:
         return edits
 
     def populate(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to a `populate` value: comma-separated paths, a list of paths, or a mapping."""
+        """Return edits to a `populate` value: comma-separated paths, a list or a mapping."""
         if not isinstance(value, dict):
             return self._texts(type_, value, truncate=True)
         edits = Edits()
@@ -85,7 +80,6 @@ class QueryNames:
         return edits
 
     def paths(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to one or more attribute paths, such as a value of `unmarked` or `sort`."""
         return self._texts(type_, value)
 
     def sort(self, type_: Type, value: Tree) -> Edits:
@@ -111,9 +105,9 @@ class QueryNames:
         return edits
 
     def new_paths(self, type_: Type, path: str, *, truncate: bool = False) -> list[str]:
-        """Return the paths that replace a path such as `author.avatar` or `title:desc`.
+        """Return the paths that replace `author.avatar` or `title:desc`, for example.
 
-        If `truncate` is set, a path through a removed attribute is cut off before that attribute.
+        With `truncate`, a path ends before a removed attribute.
         """
         dotted, colon, order = path.partition(":")
         made, types = [list[str]()], [type_]
@@ -130,7 +124,7 @@ class QueryNames:
         return [".".join(each) + colon + order for each in made if each]
 
     def request(self, url: str) -> str:
-        """Return a request URL, such as `/api/articles?sort=title`, with the new names."""
+        """Return a URL, such as `/api/articles?sort=title`, with new names."""
         parts = urlsplit(url)
         names = parts.path.removeprefix("/api/").split("/")
         type_ = self.schema.endpoints.get(names[0])
@@ -148,10 +142,6 @@ class QueryNames:
         return url[: url.index("?") + 1] + "&".join(pairs)
 
     def _pair(self, type_: Type, key: str, value: str) -> tuple[str, str]:
-        """Return a parameter's key and value with the new names.
-
-        A key is, for example, `filters[author][name][$eq]`.
-        """
         first, *steps = key.replace("]", "").split("[")
         types, made, mode = [type_], [first], first
         for step in steps:
@@ -194,7 +184,7 @@ class QueryNames:
             edits.renames[(key,)] = new
 
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, inner_key: str) -> None:
-        """Add edits for the entry `key` of `tree`, whose attribute is moved or removed.
+        """Edit an entry whose attribute is moved or removed.
 
         `inner_key` is the key between a component and its attributes, such as `populate`, or "".
         """
@@ -230,7 +220,6 @@ _READERS: Mapping[str, Callable[[QueryNames, Type, Any], Edits]] = {
 
 
 def _extended(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
-    """Return `path` followed by the steps in `new`, where UP removes the last step."""
     made = list(path)
     for at, step in enumerate(new):
         if step == UP:
@@ -241,7 +230,6 @@ def _extended(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
 
 
 def _replace_with_inner(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
-    """Add edits that replace the entry `key` of `tree` with the entries of its value `inner`."""
     if taken := inner.keys() & tree.keys():
         edits.refused[key,] = f'there is already an entry "{min(taken)}"'
     elif len(inner) == 1:
@@ -251,7 +239,6 @@ def _replace_with_inner(edits: Edits, tree: dict[str, Any], key: str, inner: dic
 
 
 def _without_empty(edits: Edits, value: dict[str, Any]) -> Edits:
-    """Return `edits`, or an edit that removes the mapping `value` if `edits` would leave it empty."""
     only_removals = not edits.renames and not edits.refused
     removed = {at[0] for at, new in edits.values.items() if len(at) == 1 and new is REMOVE}
     is_empty = only_removals and len(removed) == len(edits.values) and removed == value.keys()

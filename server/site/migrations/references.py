@@ -1,4 +1,4 @@
-"""References to an attribute in schemas and in site.yaml."""
+"""References to an attribute in schemas and site.yaml."""
 
 import re
 from collections.abc import Iterator
@@ -19,17 +19,13 @@ _INVERSE = ("inversedBy", "mappedBy", "morphBy")
 
 
 def rename_references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits, by file path, that rename an attribute wherever schemas and site.yaml refer to it.
-
-    The attribute's own definition is not renamed.
-    """
     found = references_in_schemas(schema, type_, old, new)
     found[FILE] = references_in_settings(draft, schema, type_, NewNames(type_.uid, old, ((new,),)))
     return {path: edits for path, edits in found.items() if edits}
 
 
 def references_in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits, by file path, that rename an attribute wherever schemas refer to it."""
+    """Return edits, by file, that rename references in schemas."""
     found = {type_.path: _own_schema_edits(type_, old, new)}
     for other in schema.types.values():
         if other.path:
@@ -87,7 +83,7 @@ def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
 
 
 def references_in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edits:
-    """Return the edits to site.yaml for an attribute that is renamed, moved or removed."""
+    """Return edits to site.yaml for a renamed, moved or removed attribute."""
     tree, edits = settings_tree(draft), Edits()
     names = QueryNames(schema, new)
     for section, read in (
@@ -147,7 +143,6 @@ def _preview_edits(names: QueryNames, previewed_type: Type, value: Tree, type_: 
 
 
 def _feed_edits(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
-    """Return the edits to one feed. They are refused if only some of its content types need them."""
     named = value_at(feed, "type")
     subjects = [named] if isinstance(named, str) else named if isinstance(named, list) else []
     types = [schema.subjects[str(name)] for name in subjects if str(name) in schema.subjects]
@@ -171,10 +166,6 @@ def _feed_edits_for_type(names: QueryNames, type_: Type, feed: Tree) -> Edits:
 
 
 def _weight_edits(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewNames) -> Edits:
-    """Return the edits to `search.weights`, whose keys have the form `attribute` or `type.attribute`.
-
-    The weight of a component also applies to all its attributes.
-    """
     old = new.old
     if new.new_name is not None:
         return _renamed_weight(weights, schema, type_, old, new.new_name)

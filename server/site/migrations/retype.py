@@ -1,4 +1,4 @@
-"""The `retype` migration, which changes an attribute's type and converts its values."""
+"""The `retype` migration."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -43,7 +43,7 @@ Conversion = Callable[[Tree], ConversionResult | None]
 
 
 def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Change the type of an attribute, and convert its values in all documents."""
+    """Change an attribute's type, and convert its values."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     wanted = str(migration.arguments["type"])
@@ -140,7 +140,7 @@ def _former(new: Attribute, word: str) -> Attribute:
 
 
 def _retyped_attribute(type_: Type, old: Attribute, new_type: str, values: tuple[str, ...]) -> Attribute:
-    """Return the attribute `old` with its new type. Raises ValidationError if conversion is impossible."""
+    """Return an attribute with its new type. Raises ValidationError."""
     name = f"{type_.uid}.{old.name}"
     if new_type == _word(old):
         raise ValidationError(f"{name} already has the type {new_type}")
@@ -228,7 +228,6 @@ def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
 
 
 def _refuse_shared_targets(draft: Draft, type_: Type, name: str, new: Attribute) -> None:
-    """Refuse the migration if multiple documents refer to the same target, which the new relation forbids."""
     snapshot, owners = draft.context.snapshot, dict[Any, str]()
     for (uid, document_id, *_), versions in sorted(snapshot.claims.items()):
         for document in versions if uid == type_.uid else ():

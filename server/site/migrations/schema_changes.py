@@ -1,4 +1,4 @@
-"""Plans for lists of schema changes: migrations, and edits that need no migration."""
+"""Plans for schema changes, with or without migrations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ CHANGES = (*SCHEMA_EDITS, *_MIGRATIONS)
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """One change: a schema edit or a migration, with its arguments."""
+    """A schema edit or migration."""
 
     operation: str
     arguments: Mapping[str, Any]
 
 
 def read_schema_changes(data: object) -> list[SchemaChange]:
-    """Parse a list of changes. Raises ValidationError, whose details contain the number of the change."""
+    """Parse changes. Raises ValidationError with the change's number."""
     if not isinstance(data, list) or not data or len(data) > MAX_CHANGES:
         raise ValidationError(
             f"changes must be a list of 1 to {MAX_CHANGES} changes, such as "
@@ -68,10 +68,9 @@ def _read(data: object) -> SchemaChange:
 
 
 def plan_schema_changes(changes: Sequence[SchemaChange], context: Context, permit: PermitFile) -> Plan:
-    """Prepare changes, each on top of the ones before it. Values may be lost; the plan lists them.
+    """Plan changes, each after those before it. The plan lists lost values.
 
-    `permit` is called with the original path of each document that the changes read. Raises ValidationError
-    if a change is impossible. The error's details contain the index of the change.
+    `permit` is called with each document's original path. Raises ValidationError with the change's number.
     """
     steps: list[Step] = []
     for number, change in enumerate(changes):

@@ -1,4 +1,4 @@
-"""Changes to schemas that need no migration, because documents stay as they are (docs/migrate.md)."""
+"""Schema changes that leave documents as they are (docs/migrate.md)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,12 +58,9 @@ _TYPE_OPTIONS: Mapping[str, KeyPath] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaEdit:
-    """A kind of change to a schema.
+    """A schema change without migration.
 
-    - `plan`: puts the change into a draft.
-    - `arguments`: the arguments whose values are names.
-    - `objects`: the names of the arguments whose values are JSON objects.
-    - `flags`: the names of the arguments whose values are true or false.
+    The values of `objects` are JSON objects, and those of `flags` are true or false.
     """
 
     plan: Callable[[Draft, Values], None]
@@ -73,7 +70,7 @@ class SchemaEdit:
     named_by: str = field(default="type")
 
     def check(self, given: Values) -> None:
-        """Raise ValueError if an argument is missing, is unknown or has the wrong form."""
+        """Raise ValueError for a missing, unknown or invalid argument."""
         for name in self.objects:
             if not isinstance(given.get(name), dict) or len(given[name]) > len(ATTRIBUTE_KEYS):
                 raise ValueError(f"{name} must be an object")
@@ -88,7 +85,7 @@ class SchemaEdit:
 
 
 def _add(draft: Draft, given: Values) -> None:
-    """Add an attribute and, for a relation with two sides, the attribute of the other side."""
+    """Add an attribute and, for a two-way relation, its counterpart on the other side."""
     before = draft.configuration()
     type_, name = split_target(before.schema, given["attribute"])
     raw = given["definition"]
@@ -154,10 +151,7 @@ def _change_options(draft: Draft, given: Values) -> None:
 
 
 def _read_localized(type_: Type, name: str, value: Any) -> bool:
-    """Read from `pluginOptions` whether an attribute becomes localized.
-
-    Raises ValidationError if the value is malformed, or if the attribute does not allow this choice.
-    """
+    """Return whether an attribute becomes localized. Raises ValidationError."""
     localized = value["i18n"].get("localized") if isinstance(value, dict) and [*value] == ["i18n"] else None
     if not isinstance(localized, bool):
         raise ValidationError('pluginOptions must look like {"i18n": {"localized": true}}')
@@ -169,7 +163,6 @@ def _read_localized(type_: Type, name: str, value: Any) -> bool:
 
 
 def _value_at(raw: Values, key_path: KeyPath, value: Any) -> dict[KeyPath, Any]:
-    """Return the edit that sets a value in nested mappings, some of which may be missing."""
     for length in range(1, len(key_path)):
         inner = raw.get(str(key_path[length - 1]))
         if not isinstance(inner, dict):
@@ -244,7 +237,6 @@ def _add_type(draft: Draft, given: Values) -> None:
 
 
 def _change_type(draft: Draft, given: Values) -> None:
-    """Change the display name of a type or component, or whether a type has drafts or locales."""
     before = draft.configuration()
     type_ = find_type(before.schema, given["type"])
     if type_.kind == "component" and ("drafts" in given or "localized" in given):
@@ -272,10 +264,7 @@ def _note_shared_values(draft: Draft, type_: Type) -> None:
 
 
 def require_free_name(name: str) -> None:
-    """Raise ValidationError if permissions already use this name for something else, such as `branch`.
-
-    If a content type got the name, roles with such a permission would lose it.
-    """
+    """Raise ValidationError if permissions use this name otherwise, such as `branch`."""
     if name.casefold() in SITE_SUBJECTS:
         raise ValidationError(
             f'Permissions for "{name}", which some roles may have, would no longer work; choose another name'
@@ -311,7 +300,6 @@ def _put_new(draft: Draft, path: str, raw: Values) -> None:
 
 
 def _delete_type(draft: Draft, given: Values) -> None:
-    """Delete a content type and its documents. Refuse this if an attribute of another type refers to it."""
     before = draft.configuration()
     type_ = find_type(before.schema, given["type"])
     if type_.kind == "component":

@@ -1,6 +1,6 @@
-"""The `script` and `split` migrations, which call one of the site's own Python functions (docs/migrate.md).
+"""The `script` and `split` migrations (docs/migrate.md).
 
-Only `bifolio migrate` executes this code; the server, merges and `bifolio check` never do.
+Only `bifolio migrate` runs a site's Python code; the server, merges and `bifolio check` never do.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 
 def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Call the site's own `migrate` function for each document of a type, and save the results."""
+    """Save what the site's `migrate` function returns for each document."""
     before = draft.configuration()
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
@@ -51,7 +51,7 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute with several others. The site's own `split` function returns their values."""
+    """Replace an attribute with others. The site's `split` function returns their values."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     names = _run(migration)
@@ -92,10 +92,6 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _add_private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add `private: true` to attribute definitions that do not set `private`.
-
-    `name` is the private attribute that they replace. The draft notes each of them.
-    """
     found = dict(attributes)
     for new, raw in attributes.items():
         if isinstance(raw, dict) and "private" not in raw:
@@ -105,7 +101,7 @@ def _add_private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, 
 
 
 def _run(migration: Migration) -> dict[str, Any]:
-    """Execute a migration's Python file, and return its global variables. Raises ValidationError."""
+    """Execute a migration's Python file. Return its globals. Raises ValidationError."""
     file, text = str(migration.arguments["file"]), str(migration.arguments.get("code", ""))
     names: dict[str, Any] = {"__name__": "migration"}
     try:
@@ -134,7 +130,6 @@ def _call(draft: Draft, mapping: AttributeMapping, function: Callable[[Any], Any
 
 
 def _values(tree: Mapping[str, Any]) -> Document:
-    """Return the typed values of a parsed document. Values that JSON can't represent become strings."""
     found = {}
     for key, value in tree.items():
         try:
@@ -145,10 +140,6 @@ def _values(tree: Mapping[str, Any]) -> Document:
 
 
 def _with_inherited_options(raw: Any, old: Mapping[str, Any]) -> Any:
-    """Add the options `private` and `localized` of the attribute `old` to `raw`, if `raw` does not set them.
-
-    `old` and `raw` are attribute definitions from schemas.
-    """
     if not isinstance(raw, dict):
         return raw
     made = dict(raw)

@@ -180,7 +180,7 @@ def _move_files(draft: Draft, old: str, new: str, old_plural: str, plural: str) 
 
 @dataclass(frozen=True, slots=True)
 class TypeRename:
-    """The API ids of a content type before and after it is renamed."""
+    """A content type's old and new API ids."""
 
     old: str
     old_plural: str
@@ -192,7 +192,7 @@ class TypeRename:
 
 
 def type_rename_of(migration: Migration) -> TypeRename | None:
-    """Return the new name that a migration from a file gives to a content type, or None if it gives none."""
+    """Return a stored migration's rename, or None."""
     given = {key: str(value) for key, value in migration.arguments.items()}
     if migration.operation != "rename-type" or "from-plural" not in given:
         return None
@@ -200,7 +200,7 @@ def type_rename_of(migration: Migration) -> TypeRename | None:
 
 
 def rename_type_in_settings(draft: Draft, names: TypeRename) -> None:
-    """Rename a content type in site.yaml, for example in the permissions of roles."""
+    """Rename a content type in site.yaml, for example in permissions."""
     tree, edits, old, new = settings_tree(draft), Edits(), names.old, names.new
     for role, _ in entries(tree, "roles"):
         if value_at(tree, "roles", role, old) is not None:
@@ -227,7 +227,7 @@ def rename_type_in_settings(draft: Draft, names: TypeRename) -> None:
 
 
 def remove_from_settings(draft: Draft, type_: Type) -> None:
-    """Remove a content type from site.yaml, except from lists of types. These are checked afterwards."""
+    """Remove a type from site.yaml, except from lists of types, which are checked later."""
     tree, edits, own = settings_tree(draft), Edits(), type_.singular
     for role, _ in entries(tree, "roles"):
         if value_at(tree, "roles", role, own) is not None:
@@ -261,7 +261,7 @@ def _rename_folder(edits: Edits, key_path: KeyPath, value: Tree, old: str, new: 
 
 
 def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Change the default locale, and rename files so that each document keeps its locale."""
+    """Change the default locale. Files are renamed to keep their documents' locales."""
     before = draft.configuration()
     new, old = str(migration.arguments["locale"]), before.settings.locales.default
     if not is_new:

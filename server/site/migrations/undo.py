@@ -1,4 +1,4 @@
-"""Undoes a schema change, unless documents have been saved with the new schema since."""
+"""Undo of a schema change, unless documents were saved with the new schema."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,13 +25,10 @@ SAVED_MESSAGE = "Nothing was undone, because these documents were saved with the
 
 
 def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore the files that a schema change wrote. Return their paths, or () if there is nothing to do.
+    """Restore the files of a schema change. Return their paths, or () without changes.
 
-    The caller must check that the actor is allowed to change content types. If a content type gets its old
-    name back, the permissions that roles have for the new name are renamed too.
-
-    Raises ConflictError if the files have changed since, if a document would lose values, or if a file would
-    belong to another document.
+    The caller must check permission. Raises ConflictError if files have changed, values would be lost, or a
+    file would change its document.
     """
     before, renames = Draft(context).configuration(), list(_type_renames(request, context))
     paths = restore_unchecked(
@@ -58,7 +55,6 @@ def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
 
 
 def _type_renames(request: UndoRequest, context: Context) -> Iterator[TypeRename]:
-    """Yield the renames of content types that the undo makes, in order, from the files of migrations."""
     then = {file.path: file.before for file in request.write.files}
     paths, exists = list(migration_paths(then)), context.changeset.exists
     added = [(path, context.changeset.text(path)) for path in paths if then[path] is None and exists(path)]
@@ -80,7 +76,7 @@ def _type_rename(path: str, text: str) -> TypeRename | None:
 
 
 def _refuse(request: UndoRequest, message: str, reasons: Mapping[str, str]) -> None:
-    """Raise ConflictError if there is any reason against the undo. `reasons` maps paths to reasons."""
+    """Raise ConflictError if there are reasons."""
     if not reasons:
         return
     shown = [path for path in reasons if request.may_see(path)]
@@ -90,7 +86,6 @@ def _refuse(request: UndoRequest, message: str, reasons: Mapping[str, str]) -> N
 
 
 def _later_documents(draft: Draft, before: Configuration, after: Configuration) -> Iterator[str]:
-    """Yield the paths of documents with values that the restored schemas do not allow."""
     layout = Layout(before.schema, before.settings)
     for uid, type_ in before.schema.types.items():
         restored = after.schema.types.get(uid)
@@ -103,7 +98,6 @@ def _later_documents(draft: Draft, before: Configuration, after: Configuration) 
 
 
 def _changed_attributes(type_: Type, restored: Type | None) -> list[str]:
-    """Return the names of attributes that are not in the restored type, or have another type there."""
     then = restored.attributes if restored else {}
     return [
         name

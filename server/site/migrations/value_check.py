@@ -1,4 +1,4 @@
-"""Check of documents against an attribute that becomes stricter."""
+"""Check of documents against a stricter attribute."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -16,10 +16,7 @@ from server.site.migrations.edits import Edits
 def describe_invalid_values(
     draft: Draft, before: Configuration, after: Configuration, uid: str, name: str
 ) -> list[str]:
-    """Return a line for each document whose value the new definition of an attribute does not allow.
-
-    The lines after the first MAX_SHOWN are replaced with their number.
-    """
+    """Return a line for each document that becomes invalid. After MAX_SHOWN lines, only a count follows."""
     attribute = after.schema.types[uid].attributes[name]
     found: list[Finding] = []
     seen: Counter[Hashable] = Counter()
@@ -62,7 +59,7 @@ def describe_invalid_values(
 
 
 def describe_differing_values(draft: Draft, before: Configuration, uid: str, name: str) -> list[str]:
-    """Return a line for each document whose value differs from that in another locale."""
+    """Return a line for each document that differs between locales."""
     found: list[Finding] = []
     first: dict[tuple[str, bool], tuple[str, Tree]] = {}
 

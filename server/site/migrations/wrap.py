@@ -1,4 +1,4 @@
-"""The `wrap`, `unwrap` and `move` migrations, which move attributes into and out of components."""
+"""The `wrap`, `unwrap` and `move` migrations."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
@@ -25,7 +25,6 @@ Raw = dict[str, Any]  # an attribute as written in a schema
 
 
 def wrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move attributes of a type into one of its components, which is created if necessary."""
     before = draft.configuration()
     names = [str(name) for name in migration.arguments["attributes"]]
     type_ = find_type(before.schema, str(migration.arguments["type"]))
@@ -75,10 +74,7 @@ def _into_component(
 
 
 def _update_references(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
-    """Update the references in site.yaml to attributes that move into the component in `holder`.
-
-    Raises ValidationError if an attribute can't be in a component.
-    """
+    """Update references in site.yaml to attributes that move into `holder`. Raises ValidationError."""
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]
@@ -107,7 +103,6 @@ def _inner_raw(raw: Raw) -> Raw:
 def _needs_private_holder(
     schema: Schema, type_: Type, raws: Mapping[str, Raw], uid: str, holder: str
 ) -> bool:
-    """Return whether the attribute `holder` must be private to keep the attributes in `raws` private."""
     component = schema.types.get(uid)
     if component is None or (holder in type_.attributes and holder not in raws):
         return False
@@ -167,7 +162,7 @@ def _add_holder(
 
 
 def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute that contains a component with the attributes of that component."""
+    """Replace a component with its attributes."""
     before = draft.configuration()
     type_, holder = split_target(before.schema, str(migration.arguments["attribute"]))
     after = before
@@ -214,11 +209,6 @@ def _single_component(schema: Schema, type_: Type, attribute: Attribute) -> Type
 def _move_out(
     draft: Draft, type_: Type, holder: str, component: Type, names: Collection[str], *, drop: bool
 ) -> None:
-    """Copy attributes from a component's schema to the schema of a type that contains the component.
-
-    If `drop` is set, also remove the attribute `holder`, which contains the component. If `holder` is
-    private, the new attributes become private.
-    """
     edits = Edits(values={("attributes", holder): REMOVE} if drop else {})
     for name in names:
         if name in type_.attributes and not (drop and name == holder):
@@ -237,7 +227,7 @@ def _move_out(
 
 
 def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move an attribute into a component of its type, out of a component, or to a related content type."""
+    """Move an attribute into or out of a component, or to a related type."""
     schema = draft.configuration().schema
     source, name = split_target(schema, str(migration.arguments["attribute"]))
     target = find_type(schema, str(migration.arguments["to"]))

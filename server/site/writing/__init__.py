@@ -1,1 +1,1 @@
-"""Prepares writes, including those that the git remote must accept before any file changes."""
+"""Preparation of writes, including those that the git remote must accept first."""

@@ -1,4 +1,4 @@
-"""Prepares writes by determining which files they change, without changing those files."""
+"""Preparation of writes without changing files."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -27,9 +27,9 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write that is prepared before the git remote has accepted the earlier writes in `chain`.
+    """A write prepared before the git remote has accepted those in `chain`.
 
-    `base_versions` contains the document versions that the first preparation was based on.
+    The first preparation was based on `base_versions`.
     """
 
     base_versions: BaseVersions = field(default_factory=BaseVersions)
@@ -45,11 +45,9 @@ def prepare_change(
     speculative_write: SpeculativeWrite,
     broken: Mapping[str, Entry],
 ) -> Prepared[Result]:
-    """Call a `prepare` function with a request, and return the prepared change.
+    """Return what a `prepare` function changes.
 
-    - `change`: the `prepare` function and the request
-    - `recent`: finds earlier versions of a document
-    - `broken`: entries of the files with an error, by path
+    `recent` finds earlier versions. `broken` entries have an error.
     """
     began, base_versions = _seconds_spent(), speculative_write.base_versions
     base_versions.begin()
@@ -69,9 +67,9 @@ def prepare_change(
 
 
 def fits_in_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
-    """Return whether a change is quick enough to be prepared while the write lock is held.
+    """Return True if a change is quick enough to prepare while holding the write lock.
 
-    The last attempt is allowed more time.
+    The last attempt may take longer.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

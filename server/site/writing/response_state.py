@@ -1,4 +1,4 @@
-"""The state from which the response to a write is rendered."""
+"""The state for a write's response."""
 
 import time
 from collections.abc import Iterable
@@ -14,10 +14,7 @@ from server.storage.intent import Write
 
 
 def with_written_documents(state: State, contents: Contents, writes: Iterable[Write]) -> State:
-    """Return the state with the documents that `writes` contain.
-
-    This differs from `state` if another program has since changed or deleted their files.
-    """
+    """Return the state with the written documents, even if their files have changed since."""
     added = list(_overwritten(contents, writes))
     if not added:
         return state

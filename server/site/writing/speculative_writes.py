@@ -1,4 +1,4 @@
-"""Chains of prepared writes that have not changed any files yet."""
+"""Chains of prepared writes."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -24,9 +24,9 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
 class WriteChain:
-    """Prepared writes that have not changed any files yet. Not thread-safe.
+    """Prepared writes that have not changed files yet. Not thread-safe.
 
-    Changesets can read files from a chain as if its writes had already been made.
+    Changesets can read files as if they were made.
     """
 
     def __init__(self, root: Path, base_snapshot: Snapshot) -> None:
@@ -64,7 +64,6 @@ class WriteChain:
         return path in self._contents
 
     def entries_before(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """Return the entries of the files in `writes` as they were before these writes, by path."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -72,7 +71,7 @@ class WriteChain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def with_replaced_versions(self, find_recent: Recent) -> Recent:
-        """Return a function like `find_recent` that also yields the versions that this chain replaces."""
+        """Return `find_recent`, extended by the versions that this chain replaces."""
         return partial(self._recent, find_recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -82,10 +81,7 @@ class WriteChain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Append writes that were prepared as one commit, and return True.
-
-        Return False if no more writes can be prepared after them, for example because they write media files.
-        """
+        """Append one commit's writes. Return False if none can be prepared after them."""
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
             return False
@@ -113,10 +109,9 @@ def _is_document(store: Store, write: Write) -> bool:
 def rebase_writes(
     root: Path, writes: Iterable[Write], earlier_contents: Mapping[str, bytes | None]
 ) -> list[Write]:
-    """Return `writes`, updated to follow earlier writes to the same files that are now on disk.
+    """Return `writes`, to follow earlier writes now on disk.
 
-    `earlier_contents` maps the paths of the earlier writes to the content that they wrote. Raises
-    ConflictError if one of these files has since changed.
+    `earlier_contents` has their content by path. Raises ConflictError if a file has since changed.
     """
     return [
         _rebase(root, write, earlier_contents[write.path]) if write.path in earlier_contents else write
