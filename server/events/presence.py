@@ -37,7 +37,10 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a client is viewing. `kind` and `name` identify the caller, as in ("user", "ann")."""
+    """The document, locale and field that a client is viewing.
+
+    `kind` and `name` identify the caller, as in ("user", "ann").
+    """
 
     caller: str
     kind: str

@@ -1,4 +1,4 @@
-"""Comparison of what two schemas hide."""
+"""Comparison of the values that two schemas hide."""
 
 from collections.abc import Iterator
 from itertools import product

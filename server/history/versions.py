@@ -54,7 +54,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """What a commit changed, which determines who may see it."""
+    """The kinds of content that a commit changed, which determine who may see the commit."""
 
     claims: tuple[PathClaim, ...]
     media: bool

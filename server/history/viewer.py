@@ -1,4 +1,4 @@
-"""Rules for what an actor may see in earlier versions."""
+"""Rules for the values that an actor may see in earlier versions."""
 
 from dataclasses import dataclass, replace
 from typing import Any

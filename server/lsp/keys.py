@@ -142,7 +142,10 @@ class _YamlScanner:
         return False
 
     def enter_items(self, index: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items at `index`, such as two in `- - x`."""
+        """Enter the list items at `index`, such as two in `- - x`.
+
+        Return the index after the dashes, and whether there were any.
+        """
         is_item = False
         while (
             self.text[index : index + 1] == "-" and self.text[index + 1 : min(index + 2, end)].strip() == ""

@@ -77,9 +77,9 @@ def delete_garbage(
 
 
 def referenced_hashes(root: Path) -> set[str]:
-    """Return the object hashes in all media descriptions and commits, after fetching all remotes.
+    """Return the object hashes in all media descriptions, on disk and in any commit.
 
-    Raises SetupError, RemoteError or GitError.
+    Fetches all remotes. Raises SetupError, RemoteError or GitError.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _references_on_disk(root, path)}
     if git_folder(root) is None:

@@ -208,7 +208,10 @@ class Context:
             return cached[1]
 
     def text_with_changes(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return a file's text with changed keys. Raises ConflictError if it keeps an error."""
+        """Return a file's text with changed keys.
+
+        Raises ConflictError if the file has an error that the changes do not fix.
+        """
         type_ = document.type
         keys = spread_other_keys(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")

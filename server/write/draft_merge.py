@@ -1,4 +1,4 @@
-"""Changes to draft and published versions. Publishing includes a draft that the author may read."""
+"""Changes to draft and published versions. Publishing also publishes a draft that the author may read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

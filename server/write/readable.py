@@ -10,7 +10,10 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess:
-    """What a write's author may read: private values, and all versions that the write changes."""
+    """The values that a write's author may read.
+
+    `all_versions` refers to the versions that the write changes.
+    """
 
     actor: Actor
     schema: Schema

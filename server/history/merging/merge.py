@@ -55,7 +55,7 @@ def serve_commit(site: Site, commit_to_serve: CommitToServe, authorship: Authors
     """Write a commit's files and move the served branch.
 
     Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
-    busy, or ConflictError if a file has changed.
+    busy, ConflictError if a file has changed, or the error of `require_fit`.
     """
     with _exclusive_commit(site, commit_to_serve.merge) as index:
         committer = Person.parse(site.state.settings.git.committer)

@@ -1,4 +1,4 @@
-"""Conversion of imported schemas, without what is unsupported or depends on it."""
+"""Conversion of imported schemas. Unsupported parts are omitted."""
 
 import re
 import shutil

@@ -291,7 +291,10 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(locales: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if any page has it or no locale, otherwise the most common locale, or UNKNOWN_LOCALE."""
+    """Return English if a page is in English or has no locale, otherwise the most common locale.
+
+    Return UNKNOWN_LOCALE if a page without a locale also has an English version.
+    """
     counts: Counter[str | None] = Counter()
     for each in groups:
         pairs = {(member.name, member.locale) for member in each.members}

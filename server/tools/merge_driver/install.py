@@ -25,7 +25,7 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class InstallResult:
-    """Which files an installation or removal changed."""
+    """The result of installing or removing the driver: which files changed."""
 
     attributes: bool
     config: bool
