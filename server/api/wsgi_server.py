@@ -140,10 +140,12 @@ def serve(
     workers: int,
     ready: Callable[[], None],
     report: Report,
+    loaded_after: int = 0,
 ) -> None:
     """Serve a site until SIGTERM or until the next generation takes over.
 
     Each worker of the first generation calls `ready`. After each change of files, one process calls `report`.
+    For later generations, `loaded_after` is the end of the change log before the site was loaded.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -154,7 +156,7 @@ def serve(
         site.share(log)
         listen(shared.listener)
     else:
-        change = site.start_new_generation(log)
+        change = site.start_new_generation(log, loaded_after)
         release_free_memory()  # Memory is freed before the fork, so that the workers don't copy it.
         report(change, time.perf_counter() - began)
         opened.recorder.database.close()  # unusable after a fork

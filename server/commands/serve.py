@@ -173,14 +173,14 @@ def _serve_next(
     generation: Generation,
     timing: Timing,
 ) -> None:
+    loaded_after = shared.log.end
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
     # The file watcher reports the error, and reloads the site when the error has been fixed.
     except SetupError:
         return
-    serve(
-        opened, shared, generation, worker_count(workers), _do_not_report, partial(_report, log, opened.site)
-    )
+    count, report = worker_count(workers), partial(_report, log, opened.site)
+    serve(opened, shared, generation, count, _do_not_report, report, loaded_after)
 
 
 def _open(
@@ -201,6 +201,7 @@ def _open(
         nice=nice,
         report=partial(_report, log),
         request_reload=generation.request_reload,
+        is_next_generation=generation.number > 1,
         timing=timing,
     )
     serve_commit(opened.past, commit)

@@ -52,11 +52,14 @@ class OpenSite:
         report: ReportOf | None,
         request_reload: Callable[[], None] | None,
         timing: Timing,
+        is_next_generation: bool = False,
     ) -> None:
         self.mode, self.timing = mode, timing
         report_change = partial(self._report, report) if report else None
         make_arbiter = None if mode is Mode.READ else self._make_arbiter
-        self.site = Site(root, SiteConnections(make_arbiter, report_change, request_reload))
+        self.site = Site(
+            root, SiteConnections(make_arbiter, report_change, request_reload, is_next_generation)
+        )
 
     @cached_property
     def past(self) -> PastStates:
@@ -117,14 +120,16 @@ def open_site(
     report: ReportOf | None = None,
     request_reload: Callable[[], None] | None = None,
     records: bool | None = None,
+    is_next_generation: bool = False,
     timing: Timing | None = None,
 ) -> OpenSite:
     """Open and load a site. Raises SetupError.
 
     `report` is called after this process's writes, and `request_reload` if a large site needs new workers.
     `records` defaults to True for servers, and for commands if the event log is a file.
+    `is_next_generation` prepares `Site.start_new_generation`.
     """
-    opened = OpenSite(root, mode, report, request_reload, timing or Timing())
+    opened = OpenSite(root, mode, report, request_reload, timing or Timing(), is_next_generation)
     site = opened.site
     site.load(progress, cores, nice)
     if records is None:

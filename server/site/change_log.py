@@ -8,11 +8,11 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64, xxh3_64_intdigest
 
 SEGMENT_BYTES = 32 * 1024 * 1024  # when a segment reaches this size, the next one begins
 POLL_INTERVAL_S = 0.1
@@ -87,23 +87,23 @@ class ChangeLog:
         base = self._numbers[_BASES + active]
         # The segment is empty, because a process was killed immediately after it had begun the segment.
         if base and base == self.end:
-            self._overwrite_segment(active, checkpoint())
+            self._overwrite_segment(active, [checkpoint()])
         elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
-            active = self._overwrite_segment(1 - active, checkpoint())
-        end = self._put(active, self.end, record, checkpoint=False)
+            active = self._overwrite_segment(1 - active, [checkpoint()])
+        end = self._put(active, self.end, [record], checkpoint=False)
         self._numbers[_END] = end
         if is_required:
             self._numbers[_DEMANDED] = end
         return end
 
-    def append_full_record(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the entire site. Return the position after it.
+    def append_full_record(self, parts: Sequence[bytes | mmap.mmap], *, lag: bool) -> int:
+        """Append a record of the entire site, in parts. Return the position after it.
 
         With `lag`, old workers may briefly serve an older state. The caller must hold the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
-        self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
-        self._overwrite_segment(1 - self._numbers[_ACTIVE], record, checkpoint=False)
+        self._numbers[_REPLACED] = self.end + _FRAME.size + sum(map(len, parts))
+        self._overwrite_segment(1 - self._numbers[_ACTIVE], parts, checkpoint=False)
         if not lag:
             self._numbers[_DEMANDED] = self.end
         return self.end
@@ -174,7 +174,9 @@ class ChangeLog:
         self._memory.close()
         self._close_files()
 
-    def _overwrite_segment(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
+    def _overwrite_segment(
+        self, segment: int, parts: Sequence[bytes | mmap.mmap], *, checkpoint: bool = True
+    ) -> int:
         """Overwrite a segment with a record of the entire site. Return its number.
 
         With `checkpoint`, up-to-date workers skip the record.
@@ -182,7 +184,7 @@ class ChangeLog:
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
         os.ftruncate(self._segments[segment], 0)
-        end = self._put(segment, base, record, checkpoint=checkpoint, base=base)
+        end = self._put(segment, base, parts, checkpoint=checkpoint, base=base)
         self._numbers[_CHECKPOINT] = end - base
         self._numbers[_BASES + segment] = base
         self._numbers[_ACTIVE] = segment
@@ -190,14 +192,23 @@ class ChangeLog:
         return segment
 
     def _put(
-        self, segment: int, start: int, record: bytes, *, checkpoint: bool, base: int | None = None
+        self,
+        segment: int,
+        start: int,
+        parts: Sequence[bytes | mmap.mmap],
+        *,
+        checkpoint: bool,
+        base: int | None = None,
     ) -> int:
         base = self._numbers[_BASES + segment] if base is None else base
-        head = _FRAME.pack(len(record), xxh3_64_intdigest(record), checkpoint)
-        for part in (head, memoryview(record)):
-            written = 0
-            while written < len(part):
-                written += os.pwrite(self._segments[segment], part[written:], start - base + written)
+        checksum = xxh3_64()
+        for part in parts:
+            checksum.update(part)
+        head = _FRAME.pack(sum(map(len, parts)), checksum.intdigest(), checkpoint)
+        for part in (head, *parts):
+            written, view = 0, memoryview(part)
+            while written < len(view):
+                written += os.pwrite(self._segments[segment], view[written:], start - base + written)
             start += written
         return start
 

@@ -44,11 +44,13 @@ class SiteConnections:
 
     Without `make_arbiter`, the site is read-only. `report` is called after this process's writes, and
     `request_reload` if a large site needs new workers.
+    `is_next_generation` prepares `Site.start_new_generation`.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
     report: Report | None = None
     request_reload: Callable[[], None] | None = None
+    is_next_generation: bool = False
 
 
 def checkout_permission(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:

@@ -36,6 +36,18 @@ class Record:
 
 def encode(record: Record) -> bytes:
     """Serialize a record, with the schema if it is complete."""
+    out = BytesIO()
+    out.write(encode_header(record))
+    if record.packed:
+        out.write(record.packed)
+    else:  # Written block by block, because all blocks together use as much memory as the site.
+        for block in pack_in_blocks(CachedEntry(entry, 0) for entry in record.entries.values() if entry):
+            out.write(frame(block))
+    return out.getvalue()
+
+
+def encode_header(record: Record) -> bytes:
+    """Serialize a record without its entries. The framed blocks of the entries must follow."""
     configuration = record.configuration
     if configuration and not record.is_complete:
         configuration = replace(configuration, schema=Schema({}))
@@ -43,11 +55,6 @@ def encode(record: Record) -> bytes:
     out = BytesIO()
     header = replace(record, entries={}, packed=b"", configuration=configuration)
     _Pickler(out, protocol=5).dump((header, gone))
-    if record.packed:
-        out.write(record.packed)
-    else:  # Written block by block, because all blocks together use as much memory as the site.
-        for block in pack_in_blocks(CachedEntry(entry, 0) for entry in record.entries.values() if entry):
-            out.write(frame(block))
     return out.getvalue()
 
 

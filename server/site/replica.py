@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
@@ -16,9 +16,10 @@ from server.site.change import OTHER_PROGRAM, Change, Origin, RecordObserver
 from server.site.change_log import REPLACEMENT_TIMEOUT_NS, ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
+from server.site.entry_packing import EntryPacking
 from server.site.loading import paused_garbage_collection, release_free_memory
 from server.site.problems import compare_handover_note, make_handover_note
-from server.site.record import Record, decode, encode
+from server.site.record import Record, decode, encode, encode_header
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
@@ -75,6 +76,7 @@ class Replica:
         self._position = 0  # position in the log after the last applied record
         self._torn = False  # whether a failure may have left records partly applied
         self.observe: RecordObserver | None = None
+        self._packing: EntryPacking | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
         with self._lock:
@@ -89,6 +91,10 @@ class Replica:
     def is_shared(self) -> bool:
         return self._log is not None
 
+    def start_packing(self, entries: Mapping[str, Entry]) -> None:
+        """Start to serialize `entries` for `start_new_generation`, while this process builds the index."""
+        self._packing = EntryPacking(entries)
+
     def start_new_generation(self, log: ChangeLog) -> Change:
         """Append all contents for new workers. The caller must hold the write lock.
 
@@ -97,7 +103,11 @@ class Replica:
         change, same_roles = compare_handover_note(log.handover_note, self.contents)
         event = self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None
         self.contents.last_record = log.newest_record + 1
-        log.append_full_record(encode(self.contents.full_record()), lag=same_roles)
+        packed = self._packing.finish(self.contents.entries) if self._packing else b""
+        self._packing = None
+        record = self.contents.full_record()
+        parts = (encode_header(record), packed) if packed else (encode(record),)
+        log.append_full_record(parts, lag=same_roles)
         self.share(log)
         self._publish_event(event)
         return change

@@ -168,7 +168,6 @@ class Site:
         self.recover()
         with paused_garbage_collection():
             root, pictures, append = self.root, self.image_cache, self._replica.append
-            show = lambda found: append(found.full_record())  # noqa: E731
             contents = load_contents(
                 root,
                 pictures,
@@ -176,10 +175,12 @@ class Site:
                 progress,
                 cores,
                 nice=nice,
-                on_cached=show,
+                on_cached=lambda found: append(found.full_record()),
                 replaced_documents=replaced,
             )
             contents.write_counter = writes
+            if self._parts.is_next_generation:
+                self._replica.start_packing(contents.entries)
             append(contents.record_since(self._contents))
             if contents.clean_check:
                 self._contents.clean_check = (self._contents.apply_counter, contents.clean_check[1])
@@ -298,11 +299,8 @@ class Site:
             raise ReadOnlySiteError()
         state, result, pending, writes = self._write(prepare, request, authorship)
         commit = self.committer.commit_up_to(pending, ignore_delay=authorship.prepared_merge is not None)
-        return (
-            with_written_documents(self.current() if commit else state, self._contents, writes),
-            result,
-            commit,
-        )
+        state = with_written_documents(self.current() if commit else state, self._contents, writes)
+        return state, result, commit
 
     def state_after(self, writes: Collection[Write]) -> State:
         return with_written_documents(self.current(), self._contents, writes)
@@ -389,17 +387,13 @@ class Site:
         speculative_write: SpeculativeWrite | None = None,
     ) -> Prepared[Result]:
         git, recent = self._contents.git.committed, partial(self._recent.find, self.state.schema)
-        broken = dict(self._contents.broken)
-        return prepare_change(
-            self.state, git, recent, changeset, change, speculative_write or SpeculativeWrite(), broken
-        )
+        writes, broken = speculative_write or SpeculativeWrite(), dict(self._contents.broken)
+        return prepare_change(self.state, git, recent, changeset, change, writes, broken)
 
     def _apply_other_servers(self) -> None:
         # Other servers for this site have their own change logs, so the write counter is compared.
-        if (
-            self._contents.write_counter != self._journal.lock.counter
-            and self._rescan(None, stop_if_git_runs=True) is None
-        ):
+        is_behind = self._contents.write_counter != self._journal.lock.counter
+        if is_behind and self._rescan(None, stop_if_git_runs=True) is None:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], authorship: Authorship) -> tuple[Change, str, list[Write]]:
@@ -554,12 +548,18 @@ class Site:
         if not self._replica.is_replaced:
             self.catch_up()
 
-    def start_new_generation(self, log: ChangeLog) -> Change:
+    def start_new_generation(self, log: ChangeLog, loaded_after: int) -> Change:
+        """Append the contents to the log for new workers.
+
+        If `loaded_after`, the end of the log before loading, is still its end, old workers serve nothing newer,
+        and the next leader can check all files instead.
+        """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             wait_for_git(self.git, deadline)
             with suppress(SchemaPending), self._locked():
-                change = self._rescan(None, stop_if_git_runs=time.monotonic() < deadline)
+                hints = () if log.end == loaded_after else None
+                change = self._rescan(hints, stop_if_git_runs=time.monotonic() < deadline)
                 if change is not None and read_new_configuration(self._contents) is None:
                     return self._replica.start_new_generation(log)
             self.refresh()  # A schema has changed again, or a git command is running.

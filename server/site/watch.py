@@ -157,7 +157,9 @@ class Watcher(Job):
         ):
             changed = {path for _, path in changes}
             if not begun:
-                self._hints.add(None)
+                self._hints.add(
+                    None if recursive else ()
+                )  # Only one of the two threads needs to check all files.
                 begun = True
                 self._polling = self._polling and not recursive
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:

@@ -5,17 +5,22 @@ processes.
 import json
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from server.errors import BusyError
+from server.service.opening import Mode, open_site
 from server.site.change_log import ChangeLog
 from server.site.configure import Configuration
 from server.site.contents import Contents
+from server.site.record import encode
 from server.site.rescan import ReloadedSite, reload_files
 from server.site.site import Site
+from server.storage.files import walk
 from server.write.context import Context
 from tests.git import commit_all, git
 from tests.servers import children, free_port, get, start, stop, wait, workers
@@ -180,6 +185,40 @@ def test_a_write_waits_for_a_schema_that_would_lose_its_values(
         else:
             write_to(writer, put_title, 3)
             assert "title: By API 3" in (root / "content/notes/3.md").read_text()
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_new_generation_starts_with_everything_that_the_current_workers_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    """The files are listed again only if a worker has written since they were listed. The entries are
+    serialized again only then, too.
+    """
+    repeated: list[str] = []
+
+    def count(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments, **options: (repeated.append(name), function(*arguments, **options))[1]
+
+    root = tmp_path / "site"
+    write(root, FILES)
+    with closing(ChangeLog()) as log:
+        current = opened(root)
+        current.share(log)
+        write(root, {"content-types/note.json": schema("note", {**NOTE, "extra": "integer"})})
+        loaded_after = log.end
+        following = open_site(root, Mode.SERVER, records=False, is_next_generation=True).site
+        if is_written:
+            write_to(current, put_title, COUNT)
+        monkeypatch.setattr("server.site.changed_files.walk", count("walk", walk))
+        monkeypatch.setattr("server.site.replica.encode", count("encode", encode))
+        following.start_new_generation(log, loaded_after)
+        assert sorted(set(repeated)) == (["encode", "walk"] if is_written else [])
+        monkeypatch.undo()
+        current.catch_up()
+        fresh = Site(root)
+        fresh.load()
+        assert show(following.state) == show(current.state) == show(fresh.state)
+        assert not following.refresh()
 
 
 def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> None:
