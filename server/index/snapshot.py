@@ -10,6 +10,7 @@ from immutables import Map
 from server.config.model import Settings
 from server.documents.document import Document, default_sort_key
 from server.index.budget import UNLIMITED, Budget
+from server.index.claims import Claims, is_indexed
 from server.index.effective_version import (
     EVERY_LOCALE,
     effective_locales,
@@ -34,6 +35,7 @@ from server.index.type_table import (
     Localization,
     Slots,
     Table,
+    Version,
     VersionKey,
     apply_table,
     build_table,
@@ -55,8 +57,7 @@ class Snapshot:
     schema: Schema
     tables: Mapping[str, Table]
     media: Map[str, Document] = field(default_factory=Map)
-    claims: Map[VersionKey, tuple[Document, ...]] = field(default_factory=Map)
-    duplicate_keys: frozenset[VersionKey] = frozenset()
+    claims: Claims = field(default_factory=Claims)
     number: int = 0
     fragments: Fragments = field(default_factory=Fragments)
     rendered: Fragments = field(default_factory=Fragments)
@@ -115,23 +116,26 @@ def empty(schema: Schema) -> Snapshot:
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
     """Create a snapshot, faster than with `apply`."""
-    claims: dict[VersionKey, tuple[Document, ...]] = {}
+    claimed: dict[str, dict[Version, Document]] = defaultdict(dict)
+    others: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
-        key = _key(document)
-        others = claims.get(key)
-        claims[key] = tuple(sorted((*others, document), key=_path)) if others else (document,)
-    by_type: dict[str, dict[Localization, None]] = defaultdict(dict)
-    for uid, document_id, locale, _ in claims:
-        by_type[uid][document_id, locale] = None
+        uid, *_ = key = _key(document)
+        first = claimed[uid].setdefault(key[1:], document)
+        if first is not document:
+            others[key] = tuple(sorted((*others.get(key, (first,)), document), key=_path))
+        elif not is_indexed(document.type, document.status):
+            others[key] = (document,)
+    for key, documents in others.items():
+        claimed[key[0]][key[1:]] = documents[0]
     empty_snapshot = empty(schema)
-    tables = {uid: build_table(schema.types[uid], claims, pairs) for uid, pairs in by_type.items()}
-    media = [d for key, claiming in claims.items() if key[0] == UPLOAD for d in claiming[-1:]]
+    tables = {uid: build_table(schema.types[uid], versions) for uid, versions in claimed.items()}
+    tables = {**empty_snapshot.tables, **tables}
+    media = [others.get((UPLOAD, *key), (file,))[-1] for key, file in claimed[UPLOAD].items()]
     return replace(
         empty_snapshot,
-        tables={**empty_snapshot.tables, **tables},
+        tables=tables,
         media=_apply_media(empty_snapshot.media, [], media, Table()),
-        claims=Map(claims),
-        duplicate_keys=frozenset(key for key, claiming in claims.items() if len(claiming) > 1),
+        claims=Claims(tables, Map(others)),
         number=1,
     )
 
@@ -142,21 +146,24 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
     If files contain the same version, the first path wins.
     """
     removed, added = list(removed), list(added)
-    claims, touched, contested = _apply_claims(snapshot, removed, added)
+    changed = _changed_claims(snapshot.claims, removed, added)
     tables = dict(snapshot.tables)
+
+    def claimants(key: VersionKey) -> tuple[Document, ...]:
+        return changed[key] if key in changed else snapshot.claims.get(key, ())
+
     changes: dict[str, Difference] = {}
     by_type: dict[str, list[Localization]] = defaultdict(list)
-    for uid, document_id, locale in sorted(touched):
+    for uid, document_id, locale in sorted({key[:3] for key in changed}):
         by_type[uid].append((document_id, locale))
     for uid, pairs in by_type.items():
-        tables[uid], changes[uid] = apply_table(snapshot.schema.types[uid], tables[uid], claims, pairs)
+        tables[uid], changes[uid] = apply_table(snapshot.schema.types[uid], tables[uid], claimants, pairs)
         snapshot.fragments.forget(changes[uid][0])
     return replace(
         snapshot,
         tables=tables,
         media=_apply_media(snapshot.media, removed, added, tables[UPLOAD]),
-        claims=claims,
-        duplicate_keys=contested,
+        claims=snapshot.claims.with_changes(tables, changed),
         number=snapshot.number + 1,
         rendered=Fragments(),
         search_results=SearchResults(),
@@ -174,30 +181,20 @@ def _key(document: Document) -> VersionKey:
     return (document.type.uid, document_id, locale, document.status)
 
 
-def _apply_claims(
-    snapshot: Snapshot, removed: list[Document], added: list[Document]
-) -> tuple[Map[VersionKey, tuple[Document, ...]], set[tuple[str, str, str]], frozenset[VersionKey]]:
-    touched = set()
-    contested = set(snapshot.duplicate_keys)
-    claims = snapshot.claims.mutate()
+def _changed_claims(
+    claims: Claims, removed: list[Document], added: list[Document]
+) -> dict[VersionKey, tuple[Document, ...]]:
+    """Return the documents of all versions that have been removed or added."""
+    changed: dict[VersionKey, tuple[Document, ...]] = {}
     for document in removed:
         key = _key(document)
-        touched.add(key[:3])
-        remaining = tuple(d for d in claims.get(key, ()) if d.path != document.path)
-        if remaining:
-            claims[key] = remaining
-        else:
-            claims.pop(key, None)
-        if len(remaining) < 2:
-            contested.discard(key)
+        before = changed[key] if key in changed else claims.get(key, ())
+        changed[key] = tuple(d for d in before if d.path != document.path)
     for document in added:
         key = _key(document)
-        touched.add(key[:3])
-        others = claims.get(key, ())
-        claims[key] = tuple(sorted((*others, document), key=_path)) if others else (document,)
-        if others:
-            contested.add(key)
-    return claims.finish(), touched, frozenset(contested)
+        before = changed[key] if key in changed else claims.get(key, ())
+        changed[key] = tuple(sorted((*before, document), key=_path))
+    return changed
 
 
 def _apply_media(

@@ -1,7 +1,7 @@
 """Immutable index of one content type's documents."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -23,6 +23,7 @@ from server.index.uniqueness import UniqueValues, unique_keys
 from server.schema.model import Attribute, Type
 
 VersionKey = tuple[str, str, str, str]  # uid, documentId, locale, status
+Version = tuple[str, str, str]  # documentId, locale, status
 Localization = tuple[str, str]  # documentId, locale
 LocaleStatus = tuple[str, str]
 
@@ -81,7 +82,7 @@ NO_SLOTS = Slots()
 class Table:
     """Indexes of one type's versions, some built on first use."""
 
-    versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
+    versions: Map[Version, Document] = field(default_factory=Map)
     order: Mapping[LocaleStatus, Order] = field(default_factory=dict)
     slots: Mapping[LocaleStatus, Slots] = field(default_factory=dict)
     edges: dict[str, Edges] = field(default_factory=dict)
@@ -102,13 +103,15 @@ class Table:
         return unique
 
 
-def build_table(
-    type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
-) -> Table:
-    """Create a table, faster than with `apply_table`."""
+def build_table(type_: Type, claimed: Mapping[Version, Document]) -> Table:
+    """Create a table, faster than with `apply_table`.
+
+    `claimed` contains the served document of each version that has a file.
+    """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
-    for document_id, locale in localizations:
-        for version in _effective_versions(type_, claims, document_id, locale):
+    for document_id, locale in dict.fromkeys((document_id, locale) for document_id, locale, _ in claimed):
+        published, draft = (claimed.get((document_id, locale, status)) for status in (PUBLISHED, DRAFT))
+        for version in effective_versions(type_, published, draft):
             grouped[locale, version.status].append(version if version.slot < 0 else version.copy())
     versions, order, slots = {}, {}, {}
     for key, documents in grouped.items():
@@ -121,29 +124,25 @@ def build_table(
     return Table(Map(versions), order, slots)
 
 
-def _effective_versions(
-    type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], document_id: str, locale: str
-) -> list[Document]:
-    published = claims.get((type_.uid, document_id, locale, PUBLISHED))
-    draft = claims.get((type_.uid, document_id, locale, DRAFT)) if type_.draft_publish else None
-    return effective_versions(type_, published[0] if published else None, draft[0] if draft else None)
-
-
 def apply_table(
     type_: Type,
     table: Table,
-    claims: Map[VersionKey, tuple[Document, ...]],
+    claimants: Callable[[VersionKey], tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
     """Return the new table, and the removed and added versions.
 
-    `claims` maps versions to the files that contain them.
+    `claimants` returns the documents of all files that contain a version.
     """
     removed: list[Document] = []
     added: list[Document] = []
     versions = table.versions.mutate()
     for document_id, locale in localizations:
-        after = {d.status: d for d in _effective_versions(type_, claims, document_id, locale)}
+        published, draft = (
+            next(iter(claimants((type_.uid, document_id, locale, status))), None)
+            for status in (PUBLISHED, DRAFT)
+        )
+        after = {d.status: d for d in effective_versions(type_, published, draft)}
         for status in (PUBLISHED, DRAFT):
             key, new = (document_id, locale, status), after.get(status)
             old = versions.get(key)

@@ -7,7 +7,7 @@ from pathlib import Path
 from server.documents.document import Document, equal
 from server.problems import Problem
 from server.site.configure import Configuration, is_configuration
-from server.site.git_state import GitState, apply_git, git_change
+from server.site.git_state import GitState, apply_git, git_change, with_shared_paths
 from server.site.record import Record
 from server.storage.entry import Entry
 from server.storage.images.cache import ImageCache
@@ -71,6 +71,8 @@ class Contents:
             self.configuration = record.configuration
         if record.git:
             self.git = apply_git(self.git, record.git)
+        if record.is_complete:
+            self.git = with_shared_paths(self.git, record.entries)
         if record.configuration or record.git:
             self.store = _store(self.root, self.image_cache, self.configuration, self.git)
         if record.is_complete:

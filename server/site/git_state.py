@@ -220,6 +220,14 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
     return replace(change.after, committed=CommitTimes(change.commit, times, changed))
 
 
+def with_shared_paths(state: GitState, paths: Iterable[str]) -> GitState:
+    """Return the state with the same string objects as in `paths`."""
+    # This saves 15 MB of memory for 150,000 files.
+    own = {path: path for path in paths}
+    times = {own.get(path, path): at for path, at in state.committed.times.items()}
+    return replace(state, committed=replace(state.committed, times=times))
+
+
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
     """Return marks of git's lock, HEAD and index. At least one changes when git writes files."""
     if state.folder is None:

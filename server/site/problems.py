@@ -36,7 +36,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
     """Yield a problem for each file whose document or URL belongs to another."""
-    for key in snapshot.duplicate_keys:
+    for key in snapshot.claims.duplicate_keys:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
             message = f'the document "{key[1]}" in the locale "{key[2]}" is already stored in {first.path}'

@@ -551,8 +551,8 @@ class Site:
     def start_new_generation(self, log: ChangeLog, loaded_after: int) -> Change:
         """Append the contents to the log for new workers.
 
-        If `loaded_after`, the end of the log before loading, is still its end, old workers serve nothing newer,
-        and the next leader can check all files instead.
+        `loaded_after` is the end of the log before loading. If it is still the end, the old workers serve nothing
+        newer, so the next leader can check all files instead.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:

@@ -99,7 +99,7 @@ def _find_between(
         yield from (problem for problem in find(limited) if problem.path in near)
     for find in (find_unclaimed, *optional, *more):
         yield from (problem for problem in find(audit) if problem.path in near)
-    if audit.snapshot.duplicate_keys or media:
+    if audit.snapshot.claims.duplicate_keys or media:
         yield from (problem for problem in find_duplicate_files(audit.snapshot) if problem.path in near)
     if _has_duplicates(audit, changes):
         for problem in duplicate_values(audit):
