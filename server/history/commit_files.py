@@ -5,7 +5,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from errno import ENOSPC
 from itertools import islice
 from pathlib import Path
@@ -146,7 +146,7 @@ def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:
     # Sharing identical documents saves memory.
     old = before.document if before else None
-    return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
+    return entry._replace(document=old) if old and entry.document and equal(old, entry.document) else entry
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:

@@ -247,7 +247,7 @@ class PastStates:
             picture = self.pictures.read(path, blobs[path])
             (formats, placeholder), entry = self.pictures.facts(path, picture), entries[path]
             if formats and entry.document:
-                entries[path] = replace(entry, document=with_formats(entry.document, formats, placeholder))
+                entries[path] = entry._replace(document=with_formats(entry.document, formats, placeholder))
             if formats is not None or not picture.key:
                 lacking.discard(path)
         if len(lacking) == len(past.unscaled_images):

@@ -1,7 +1,7 @@
 """Data read from a site's files, the same in workers that applied the same records."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.documents.document import Document, equal
@@ -104,7 +104,7 @@ class Contents:
             return
         before = self.entries.get(path)
         if before and before.document and entry.document and equal(before.document, entry.document):
-            entry = replace(entry, document=before.document)
+            entry = entry._replace(document=before.document)
         self.entries[path] = entry
         if entry.error:
             self.broken[path] = entry

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -228,7 +227,7 @@ def _valid_entry(
     except (OSError, SyntaxProblem):
         return None
     same = digest_of(data) == entry.digest
-    return CachedEntry(replace(entry, signature=signature), time.time_ns()) if same else None
+    return CachedEntry(entry._replace(signature=signature), time.time_ns()) if same else None
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:

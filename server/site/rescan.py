@@ -439,4 +439,4 @@ def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
         data, signature = read_bytes(store.root, entry.path)
     except (OSError, SyntaxProblem):
         return None
-    return replace(entry, signature=signature) if digest_of(data) == entry.digest else None
+    return entry._replace(signature=signature) if digest_of(data) == entry.digest else None

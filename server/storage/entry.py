@@ -1,8 +1,7 @@
 """Result of reading one file."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from server.documents.document import Document
 from server.problems import Problem
@@ -11,8 +10,7 @@ from server.storage.images.kinds import ImageSize
 from server.storage.images.variants import Placeholder
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Result of reading one file. `document` is None if the file is invalid.
 
     For media in a bucket, `path` is the description file; for other media, `beside` is its signature.

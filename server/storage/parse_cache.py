@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from xxhash import xxh3_128_digest
 
@@ -18,7 +18,7 @@ from server.documents.packed_rows import PackedRows, add_columns, dump, dump_pla
 from server.schema.model import Type
 from server.storage.entry import Entry
 from server.storage.file_lock import FileLock
-from server.storage.files import digest_of, mtime_ns
+from server.storage.files import digest_of
 
 _FORMAT_VERSION = 10
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
@@ -53,8 +53,7 @@ class ReuseRule:
         return not entry.problems and (self.type_uid_for is None or self.type_uid_for(entry.path) == uid)
 
 
-@dataclass(frozen=True, slots=True)
-class CachedEntry:
+class CachedEntry(NamedTuple):
     """Result of reading a file, and the time of that."""
 
     entry: Entry
@@ -63,8 +62,9 @@ class CachedEntry:
     @property
     def is_settled(self) -> bool:
         """True if an unchanged signature proves that the file is unchanged."""
-        signature = self.entry.signature
-        return signature is not None and mtime_ns(signature) + RACY_WINDOW_NS < self.read_at_ns
+        # Faster without calls, because it is tested for each of up to hundreds of thousands of files.
+        signature, limit = self.entry.signature, self.read_at_ns - RACY_WINDOW_NS
+        return signature is not None and signature[0] < limit and signature[3] < limit
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
@@ -136,10 +136,15 @@ def _unpack(
                 continue
             type_ = types[uid]
             rows, data = PackedRows.read(add_columns(of_rows, added, len(type_.columns)), data, types)
+            admits = reuse_rule.admits if reuse_rule and not reuse_rule.is_same_schema else None
+            last_at = 0  # Entries of a block were read at the same time, and share the number.
             for i, (path, signature, more, at, status, key, other) in enumerate(facts):
                 document = Document.unread(type_, key, status, other or path, rows, i)
+                if signature and signature[0] == signature[3]:
+                    signature = (*signature[:3], signature[0])  # Sharing the number saves 48 bytes per file.
+                last_at = last_at if at == last_at else at
                 entry = Entry(path, signature, document, *more)
-                yield CachedEntry(entry, at) if reuse_rule is None or reuse_rule.admits(entry, uid) else None
+                yield CachedEntry(entry, last_at) if admits is None or admits(entry, uid) else None
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("not a block of the cache") from error
 

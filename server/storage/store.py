@@ -5,7 +5,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 
 from server.config.model import Settings
@@ -104,7 +103,7 @@ class Store:
             return self._document(path, claim, data, signature_) if claim else None
         except Exception as error:
             entry = unreadable_entry(self.root, path, problem_of(path, error))
-            return replace(entry, document_id=find_own_id(data))
+            return entry._replace(document_id=find_own_id(data))
 
     def _read_media(self, path: str) -> Entry:
         if path.endswith(SIDECAR_SUFFIX) and (stored := self.parse_file(path, *read_bytes(self.root, path))):
@@ -128,7 +127,7 @@ class Store:
             return self.media_entry(path, signature_, facts)
         except SyntaxProblem as error:
             entry = self.media_entry(path, signature_, facts, b"", beside)
-            return replace(entry, problems=(syntax_problem(sidecar, error, "warning"),))
+            return entry._replace(problems=(syntax_problem(sidecar, error, "warning"),))
 
     def media_entry(
         self,

@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from server.documents.document import equal
@@ -36,7 +35,7 @@ def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     if before is None or before.document is None or after is None:
         return after
     if after.broken or (after.document and equal(before.document, after.document)):
-        return replace(after, document=before.document)
+        return after._replace(document=before.document)
     return after
 
 

@@ -3,7 +3,6 @@ difference.
 """
 
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -40,14 +39,14 @@ def differing(contents: Contents) -> set[str]:
 def test_files_that_a_walk_finds_as_before_are_not_compared(make_site: MakeSite) -> None:
     """Comparing each file would copy the memory pages that contain the entries."""
     contents = loaded(make_site)
-    contents.entries[PATH] = replace(contents.entries[PATH], signature=(1, 2, 3, 4))
+    contents.entries[PATH] = contents.entries[PATH]._replace(signature=(1, 2, 3, 4))
     assert differing(contents) == set()
 
 
 def test_files_are_compared_after_every_record(make_site: MakeSite) -> None:
     contents = loaded(make_site)
     before = contents.entries[PATH]
-    contents.apply(Record({PATH: replace(before, signature=(1, 2, 3, 4))}))
+    contents.apply(Record({PATH: before._replace(signature=(1, 2, 3, 4))}))
     assert differing(contents) == {PATH}
     contents.apply(Record({PATH: before}))
     assert differing(contents) == set()
@@ -97,7 +96,7 @@ def test_a_file_that_may_change_unnoticed_is_looked_at_though_a_walk_finds_it_as
     path = contents.root / PATH
     path.write_bytes(path.read_bytes().replace(b"00:00Z", b"00:01Z"))
     now = signature_of(path)  # as if the file had been written within the same tick of the clock
-    contents.entries[PATH] = replace(contents.entries[PATH], signature=now)
+    contents.entries[PATH] = contents.entries[PATH]._replace(signature=now)
     assert differing(contents) == {PATH}
 
 
@@ -129,7 +128,7 @@ def test_a_file_of_which_only_the_ctime_is_new_is_not_parsed_and_says_the_same(
     monkeypatch.delattr(Store, "read")
     contents.apply(rescan_paths(contents, {PATH}))
     after = contents.entries[PATH]
-    assert after == replace(before, signature=signature_of(contents.root / PATH))
+    assert after == before._replace(signature=signature_of(contents.root / PATH))
     assert after.document is before.document
 
 

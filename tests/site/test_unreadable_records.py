@@ -76,7 +76,7 @@ def append_foreign(writer: Site) -> None:
         if entry is None or entry.document is None:
             return entry
         document = entry.document.with_values({"data": [Foreign("x")]})
-        return replace(entry, document=document)
+        return entry._replace(document=document)
 
     writer._append(replace(record, entries={path: foreign(e) for path, e in record.entries.items()}))
 
