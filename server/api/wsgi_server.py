@@ -37,7 +37,6 @@ from server.events.presence import PresenceSource, PresenceTable
 from server.events.stream import Source, StreamCounts
 from server.history.past import PastStates
 from server.history.remote.wakeup import wake_for
-from server.index.find import prepare_texts
 from server.jobs.runner import Runner
 from server.jobs.table import JobTable
 from server.paths import incoming_folder
@@ -148,10 +147,9 @@ def serve(
     For later generations, `loaded_after` is the end of the change log before the site was loaded.
     """
     _begin_log(as_json=shared.json_log)
-    began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
+    began, log, site = time.perf_counter(), shared.log, opened.site
     key = session_key(site.root)
     use_key(key)
-    prepare_texts((past.pinned or site).state.snapshot)
     if generation.number == 1:
         site.share(log)
         listen(shared.listener)

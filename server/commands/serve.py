@@ -8,6 +8,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.synchronize import Event
@@ -26,6 +27,7 @@ from server.config.model import Settings
 from server.config.webhooks import check_environment
 from server.database.address import require_driver
 from server.errors import SetupError
+from server.index.find import prepare_texts
 from server.jobs.job import Timing
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
@@ -205,8 +207,9 @@ def _open(
         timing=timing,
     )
     serve_commit(opened.past, commit)
-    if generation.number == 1:  # Later, the running server records all changes.
-        opened.record_changes()
+    # Later, the running server records all changes.
+    with opened.recording_changes() if generation.number == 1 else nullcontext():
+        prepare_texts((opened.past.pinned or opened.site).state.snapshot)
     return opened
 
 

@@ -1,8 +1,8 @@
 """Opening a site for a server, command or test."""
 
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from functools import cached_property, partial
 from importlib import import_module
@@ -85,12 +85,18 @@ class OpenSite:
     def record_events(self) -> None:
         self.site.observe(self.recorder, self.recorder.committed)
 
-    def record_changes(self) -> None:
-        """Record file changes in the event log, before workers are forked."""
-        if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
-            process = get_context("fork").Process(target=self._record)
-            process.start()
+    @contextmanager
+    def recording_changes(self) -> Iterator[None]:
+        """Record file changes in the event log, in another process, before workers are forked."""
+        if self.mode is not Mode.SERVER or is_postgres(self.site.state.settings.accounts):
+            yield
+            return
+        process = get_context("fork").Process(target=self._record)
+        process.start()
+        try:
+            yield
             process.join(RECORD_TIMEOUT_S)
+        finally:
             process.kill()  # If the process has not finished, a worker does its work later.
             process.join(RECORD_TIMEOUT_S)
 

@@ -551,7 +551,7 @@ class Site:
     def start_new_generation(self, log: ChangeLog, loaded_after: int) -> Change:
         """Append the contents to the log for new workers.
 
-        `loaded_after` is the end of the log before loading. If it is still the end, the old workers serve nothing
+        `loaded_after` is the end of the log before loading. If it is still the end, old workers serve nothing
         newer, so the next leader can check all files instead.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
