@@ -2,6 +2,7 @@
 
 import logging
 import mmap
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,13 +29,16 @@ from server.events.change_events import (
 from server.events.database import BEGIN_NOTE, EventDatabase, LoggedVersion, Transaction
 from server.events.lineage import UnloggedChanges
 from server.events.model import Counts, Event, Key
+from server.events.webhooks.queue import last_before, update_webhooks
+from server.paths import SETTINGS
 from server.site.change import Origin
 from server.site.changed_files import has_changed
-from server.site.configure import configuration_signatures
+from server.site.configure import Configuration, configuration_signatures
 from server.site.contents import Contents
 from server.site.git_state import apply_git
 from server.site.record import Record
 from server.storage.entry import Entry
+from server.storage.files import mtime_ns
 from server.storage.git.times import CommitTimes
 
 log = logging.getLogger("bifolio")
@@ -69,6 +73,7 @@ class Recorder:
         # In shared memory: whether changes were missed, and the id of the log last compared with the files.
         self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_BYTES)
         self._recorded = 0
+        self._settings: Settings | None = None  # whose webhooks the log contains
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
         """Log the events of `record`.
@@ -113,6 +118,7 @@ class Recorder:
         # For a new log, only the versions of the files are stored. Returns False if the configuration has
         # changed since it was read.
         schema, settings = contents.configuration.schema, contents.configuration.settings
+        self._settings = None
         if not transaction.read_note(BEGIN_NOTE):
             recorded = map(logged_version, contents.entries.values())
             transaction.put_versions(one for one in recorded if one)
@@ -122,6 +128,7 @@ class Recorder:
         elif configuration_signatures(contents.root) != contents.configuration.signatures:
             return False
         else:
+            self._update_webhooks(transaction, contents.configuration, Origin("file"))
             paths = _differing(transaction.versions(), contents.entries)
             paths = {path for path in paths if self._is_current(contents, path)}
             origin = _Origins(Origin("file"), contents.git.committed, contents.git.committed)
@@ -142,6 +149,7 @@ class Recorder:
     def _record(self, transaction: Transaction, contents: Contents, record: Record, origin: Origin) -> None:
         entries = contents.entries
         configuration = record.configuration or contents.configuration
+        self._update_webhooks(transaction, configuration, origin)
         paths = record.entries.keys() | (entries.keys() if record.is_complete else set())
 
         def after(path: str) -> Entry | None:
@@ -159,6 +167,25 @@ class Recorder:
         events += _changes(line, paths, before, after, _Origins(origin, committed, later))
         self._append(transaction, events, configuration.settings)
         line.record_checkout()
+
+    def _update_webhooks(
+        self, transaction: Transaction, configuration: Configuration, origin: Origin
+    ) -> None:
+        # A new webhook receives all events after this point. It is stored here, and not when the webhooks are
+        # next delivered, because site.yaml can be saved again in the meantime.
+        if configuration.settings is self._settings:
+            return
+        mark = configuration.signatures.get(SETTINGS)
+
+        def last_event() -> int:
+            if origin.source == "api" or mark is None:
+                return transaction.bounds().last
+            return last_before(transaction.connection, mtime_ns(mark) / 1e9, time.time())
+
+        # Other machines can have other webhooks. The machine that delivers them deletes those that are gone.
+        former = () if transaction.is_shared else None
+        update_webhooks(transaction.connection, configuration.settings.webhooks, last_event, former)
+        self._settings = configuration.settings
 
     def _lineage(self, transaction: Transaction, contents: Contents, later: CommitTimes) -> UnloggedChanges:
         origins = _Origins(Origin("file"), contents.git.committed, later)

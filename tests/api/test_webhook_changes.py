@@ -408,22 +408,35 @@ def test_a_change_is_one_commit(tmp_path: Path) -> None:
         assert (" ".join(shown[:-1]), shown[-1]) == (f"full|{message}", "site.yaml")
 
 
-def test_what_a_created_webhook_reports_is_sent_and_signed(api: Api, receiver: Receiver) -> None:
+@pytest.fixture
+def job(api: Api) -> Deliverer:
+    """The job that delivers the events of `api`, each at most once. Changes are recorded from now on."""
     api.site.observe(Recorder(api.root))
     api.site.record()
-    job = Deliverer(
+    return Deliverer(
         api.root,
         lambda: api.site.state.settings,
         lambda event, drafts: body_of(api.site.state, event),
         Timing(),
         Pace(backoffs_s=(), timeout_s=2),
     )
-    url = f"http://127.0.0.1:{receiver.port}/in"
-    allow = f"webhooks_allow: '127.0.0.1:{receiver.port}'"
-    write(api.root, {"site.yaml": SITE.replace("webhooks_allow: 127.0.0.1", allow)})
+
+
+def create_webhook(api: Api, receiver: Receiver, name: str = "here") -> Answer:
+    """Create a webhook that is sent to `receiver`."""
+    address = f"127.0.0.1:{receiver.port}"
+    write(
+        api.root, {"site.yaml": api.read("site.yaml").replace("allow: 127.0.0.1\n", f"allow: '{address}'\n")}
+    )
     api.site.refresh()
-    made = api.post("/webhooks", {"name": "here", "url": url, "headers": {"X-Key": "a"}}, "admin")
-    runner = Runner([job])
+    data = {"name": name, "url": f"http://{address}/{name}", "headers": {"X-Key": "a"}}
+    return api.post("/webhooks", data, "admin")
+
+
+def test_what_a_created_webhook_reports_is_sent_and_signed(
+    api: Api, receiver: Receiver, job: Deliverer
+) -> None:
+    made, runner = create_webhook(api, receiver), Runner([job])
     runner.run_due()
     api.post("/api/notes", {"title": "One"})
     runner.start()
@@ -433,3 +446,24 @@ def test_what_a_created_webhook_reports_is_sent_and_signed(api: Api, receiver: R
         runner.stop()
     assert (received.data["event"], received.headers["x-key"]) == ("entry.create", "a")
     assert Verifier(made.body["meta"]["secret"]).verify(received.body, dict(received.headers))
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_created_webhook_misses_nothing_if_site_yaml_is_saved_again(
+    api: Api, receiver: Receiver, job: Deliverer, by_hand: bool
+) -> None:
+    api.post("/api/notes", {"title": "Before"})
+    create_webhook(api, receiver)
+    api.post("/api/notes", {"title": "After"})
+    if by_hand:
+        write(api.root, {"site.yaml": api.read("site.yaml") + "# again\n"})
+        api.site.refresh()
+    else:
+        send(api, "PUT", "/settings", {"name": "Port"}, "full")
+    runner = Runner([job])
+    runner.start()
+    try:
+        titles = [received.data["entry"]["title"] for received in receiver.until(1)]
+    finally:
+        runner.stop()
+    assert titles == ["After"]

@@ -13,6 +13,7 @@ from server.config.reader import read_settings
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.webhooks.delivery_worker import Deliverer, Pace
+from server.events.webhooks.queue import update_webhooks
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from tests.commands.test_cli import run
@@ -57,6 +58,11 @@ def record(root: Path, *names: str) -> None:
 @contextmanager
 def delivering(root: Path) -> Iterator[None]:
     """Context manager: send queued deliveries, each at most once."""
+    database = EventDatabase(root)
+    with database.writing() as transaction:
+        last = transaction.bounds().last
+        update_webhooks(transaction.connection, read_settings(root).webhooks, lambda: last)
+    database.close()
     settings, pace = read_settings(root), Pace(backoffs_s=(), timeout_s=2)
     runner = Runner([Deliverer(root, lambda: settings, lambda event, drafts: b"{}", Timing(), pace)])
     runner.start()

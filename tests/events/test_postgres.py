@@ -183,9 +183,9 @@ def is_recorded(site: Site, recorder: Recorder) -> bool:
 def test_one_machine_alone_delivers_and_another_goes_on(database: Postgres, url: str, tmp_path: Path) -> None:
     with receiving() as receiver:
         hooks = Webhook("build", receiver.url)
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
         sites = [Delivering(tmp_path / name, hooks, accounts=url) for name in ("one", "two")]
-        for site in sites:
-            site.root.mkdir()
         with sites[0].delivering(), sites[1].delivering():
             sites[0].record(*(update(f"a{number}") for number in range(20)))
             receiver.until(20, 20)

@@ -1,6 +1,7 @@
 """Tests of the event log: one event for each change to published content, whatever caused the change."""
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -9,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from server.documents.timestamps import from_seconds
 from server.events.database import EventDatabase
 from server.events.model import Event
 from server.events.recorder import Recorder
 from server.events.recorder_job import RecordEvents
+from server.events.webhooks.queue import cursors
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from server.site.site import Site
@@ -416,3 +419,51 @@ def test_what_fails_is_tried_again_less_and_less_often(
     time.sleep(1.5)
     background.stop()
     assert 1 < len([line for line in caplog.messages if "can't be recorded" in line]) < 6
+
+
+def starts(database: EventDatabase) -> dict[str, int]:
+    """Map each webhook to the number of the event after which its deliveries start."""
+    return database.query(cursors)
+
+
+def save_webhooks(root: Path, settings: str, *names: str) -> None:
+    lines = [f"  - {{name: {name}, url: https://hooks.example.org/}}\n" for name in names]
+    (root / "site.yaml").write_text(f"{settings}webhooks:\n{''.join(lines)}" if names else settings)
+
+
+@IN_BOTH_DATABASES
+def test_a_webhook_starts_when_its_settings_were_saved_even_if_they_are_saved_again(
+    make_site: MakeSite,
+) -> None:
+    site = make_site({**FILES, "site.yaml": "name: Harbour\n"})
+    settings, database, now = (site.root / "site.yaml").read_text(), recorded(site), time.time()
+    for number in range(2):
+        edit(site.root, {f"content/tags/t{number}.json": '{"name": "T"}'})
+        site.refresh()
+    with database.writing() as transaction:
+        transaction.connection.execute("UPDATE events SET at = ? WHERE seq = 1", (from_seconds(now - 20),))
+    save_webhooks(site.root, settings, "one")
+    os.utime(site.root / "site.yaml", (now - 10, now - 10))
+    site.refresh()
+    assert starts(database) == {"one": 1}
+    edit(site.root, {"content/tags/t2.json": '{"name": "T"}'})
+    site.refresh()
+    save_webhooks(site.root, settings + "# again\n", "one", "two")
+    site.refresh()
+    assert starts(database) == {"one": 1, "two": 3}
+
+
+def test_webhooks_that_changed_while_nothing_was_recorded_are_stored_later(make_site: MakeSite) -> None:
+    site = make_site(FILES)
+    database = recorded(site)
+    save_webhooks(site.root, "", "one")
+    site.refresh()
+    site.observe(lambda *_: None)
+    save_webhooks(site.root, "", "two")
+    edit(site.root, {"content/tags/blue.json": '{"name": "Blue"}'})
+    site.refresh()
+    assert starts(database) == {"one": 0}
+    late = Site(site.root)
+    late.load()
+    recorded(late)
+    assert (len(all_of(database)), starts(database)) == (1, {"two": 0})

@@ -7,9 +7,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from server.config.model import Settings
@@ -17,7 +17,7 @@ from server.config.webhooks import Webhook, resolve_environment
 from server.database.engine import Connection
 from server.documents.document import DRAFT
 from server.errors import ApiError, BusyError, SetupError, StorageError
-from server.events.database import EventDatabase
+from server.events.database import EventDatabase, Transaction
 from server.events.model import Event
 from server.events.tables import DELIVERED, FAILED
 from server.events.webhooks.delivery_table import (
@@ -37,7 +37,7 @@ from server.events.webhooks.queue import cursors, disable, enqueue, update_webho
 from server.events.webhooks.retry_policy import BACKOFFS_S, next_attempt
 from server.events.webhooks.secret_files import secrets_of
 from server.jobs.job import Backoff, Clock, Job, JobContext, JobFailedError, Timing
-from server.paths import SETTINGS, state_folder
+from server.paths import state_folder
 from server.storage.file_lock import FileLock
 
 log = logging.getLogger("bifolio")
@@ -49,8 +49,6 @@ BATCH_EVENTS = 500  # queued per transaction
 SWEEP_INTERVAL_S = 600.0  # between deletions of old deliveries
 STOP_TIMEOUT_S = 4.0  # for running attempts
 COMMIT_TIMEOUT_S = 2.0  # how long to wait until a delivery's write is committed
-SAME_MOMENT_S = 60.0  # a new webhook receives no events older than this
-MAX_EVENTS_OF_A_MOMENT = 1000  # maximum number of earlier events that a new webhook receives
 GONE_STATUS = 410  # disables the webhook
 _MIN_CLOCK_JUMP_S = 1.0  # if `_offset` changes by more than this, the clock was set
 
@@ -96,6 +94,7 @@ class Deliverer(Job):
         self._outcomes: list[tuple[_Attempt, Outcome]] = []  # finished, but not stored yet
         self._failing: set[str] = set()  # webhooks whose last attempt failed
         self._last_state: tuple[object, ...] = ()  # settings and the log's mark at the last run
+        self._known: list[str] | None = None  # names of the webhooks at the last run
         self._next_due: float | None = 0.0  # time of the next delivery
         self._offset = 0.0  # wall clock minus monotonic clock, at the last run
         self._swept_at = 0.0
@@ -162,7 +161,7 @@ class Deliverer(Job):
         if not settings.webhooks and not self._last_state and not self._outcomes:
             return
         if not self._database.is_deliverer():  # Another machine delivers, and computes the due times.
-            self._last_state, self._offset = (), 0.0
+            self._last_state, self._offset, self._known = (), 0.0, None
             return
         state = (settings, self._database.external_write_counter())
         if (
@@ -192,6 +191,14 @@ class Deliverer(Job):
                 except SetupError as error:
                     self._warn_once(str(error), f"{error}; until then webhook {webhook.name} waits")
 
+    def _delete_former(self, transaction: Transaction, webhooks: Sequence[Webhook]) -> None:
+        # The recorder stores webhooks. But only the machine that delivers them knows which ones are gone.
+        # Webhooks that this process has not known can be new, and have not reached its settings yet.
+        if transaction.is_shared:
+            last = transaction.bounds().last
+            update_webhooks(transaction.connection, webhooks, lambda: last, self._known)
+            self._known = [webhook.name for webhook in webhooks]
+
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         with self._database.writing() as transaction:
@@ -201,9 +208,10 @@ class Deliverer(Job):
         self, settings: Settings, webhooks: Mapping[str, Webhook], now: float, *, jumped: bool
     ) -> bool:
         # Returns whether more events remain.
-        with self._writing() as connection:
+        with self._database.writing() as transaction:
+            connection = transaction.connection
             self._store_outcomes(connection)
-            update_webhooks(connection, settings.webhooks, lambda: _last_before(connection, self._root, now))
+            self._delete_former(transaction, settings.webhooks)
             known = {name: position for name, position in cursors(connection).items() if name in webhooks}
             if jumped:
                 correct_due_times(connection, now)
@@ -370,17 +378,3 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, now: fl
     # Once the write is committed, the body can contain the commit's id.
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
     return uncommitted and 0 <= now - delivery.created_at < COMMIT_TIMEOUT_S
-
-
-def _last_before(connection: Connection, root: Path, now: float) -> int:
-    # New webhooks start after the last event before site.yaml was saved.
-    number: int = connection.execute("SELECT last FROM log").fetchone()[0]
-    with suppress(OSError):
-        written = max(os.stat(root / SETTINGS).st_mtime, now - SAME_MOMENT_S)
-        since = datetime.fromtimestamp(written, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        latest = "SELECT seq, at FROM events ORDER BY seq DESC LIMIT ?"
-        for seq, created in connection.execute(latest, (MAX_EVENTS_OF_A_MOMENT,)).fetchall():
-            if created < since:
-                break
-            number = seq - 1
-    return number

@@ -1,11 +1,12 @@
 """Queue of webhook deliveries. All functions require an open transaction."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
 from server.config.webhooks import Webhook
 from server.database.engine import Connection
+from server.documents.timestamps import from_seconds
 from server.events.model import Event
 from server.events.tables import BEHIND, FAILED, GATHERING, OPEN, WAITING
 from server.events.webhooks.delivery_table import (
@@ -24,19 +25,24 @@ from server.events.webhooks.delivery_table import (
 from server.events.webhooks.matching import SITE_UPDATE, receives
 
 MAX_QUEUED_DELIVERIES = 10_000  # per webhook
+SAME_MOMENT_S = 60.0  # a new webhook receives no events older than this
+MAX_EVENTS_OF_A_MOMENT = 1000  # maximum number of earlier events that a new webhook receives
 MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times the setting `debounce`
 
 
 def update_webhooks(
-    connection: Connection, webhooks: Iterable[Webhook], last_event: Callable[[], int]
+    connection: Connection,
+    webhooks: Iterable[Webhook],
+    last_event: Callable[[], int],
+    former: Collection[str] | None = None,
 ) -> None:
-    """Store the enabled webhooks and delete all others.
+    """Store the enabled webhooks, and delete others: those in `former`, or all if it is None.
 
     A new webhook receives events after `last_event()`. Changed settings enable a disabled webhook again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
-    for name in known.keys() - current.keys():
+    for name in (known.keys() if former is None else known.keys() & {*former}) - current.keys():
         connection.execute("DELETE FROM webhooks WHERE name = ?", (name,))
         connection.execute(f"DELETE FROM deliveries WHERE webhook = ? AND {OPEN}", (name,))
     for name, digest in current.items():
@@ -45,6 +51,18 @@ def update_webhooks(
         elif known[name] != digest:
             enable(connection, name, last_event())
             connection.execute("UPDATE webhooks SET settings = ? WHERE name = ?", (digest, name))
+
+
+def last_before(connection: Connection, written_at: float, now: float) -> int:
+    """Return the number of the last event before site.yaml was saved. Events of the last minute count."""
+    number: int = connection.execute("SELECT last FROM log").fetchone()[0]
+    since = from_seconds(max(written_at, now - SAME_MOMENT_S))
+    latest = "SELECT seq, at FROM events ORDER BY seq DESC LIMIT ?"
+    for seq, created in connection.execute(latest, (MAX_EVENTS_OF_A_MOMENT,)).fetchall():
+        if created < since:
+            break
+        number = seq - 1
+    return number
 
 
 def remove(connection: Connection, name: str, last_event: int) -> None:
