@@ -103,7 +103,8 @@ def _outcome(delivery: Delivery) -> str:
 def test(root: Path, name: str) -> None:
     """Send a sample event to a webhook and print the response status."""
     settings = _settings(root)
-    outcome = send_sample(root, settings, _find_webhook(settings, name))
+    one = resolve_environment(_find_webhook(settings, name), os.environ)
+    outcome = send_sample(settings, one, secrets_of(root, one))
     seconds = f"{outcome.seconds:.2f} s"
     if outcome.succeeded:
         print_lines([[("✓ ", {"fg": "green"}), (f"{outcome.status} in {seconds}", {})]])

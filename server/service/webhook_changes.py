@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -24,9 +25,9 @@ from server.errors import (
     with_fix,
 )
 from server.events.database import EventDatabase
-from server.events.webhooks.http_client import is_public
+from server.events.webhooks.http_client import is_public, new_secret
 from server.events.webhooks.queue import remove
-from server.events.webhooks.secret_files import discard, generate
+from server.events.webhooks.secret_files import discard, replacing
 from server.formats.edits import REMOVE
 from server.schema.spelling import suggestion
 from server.service.dry_run import FileChange
@@ -40,12 +41,13 @@ from server.service.settings import (
     settings_errors,
     text_before,
 )
-from server.service.webhooks import may_read_sent, rotation_lock
+from server.service.webhooks import may_read_sent
 from server.service.write import Writes
 from server.write.context import Context
 
 log = logging.getLogger("bifolio")
 MAX_WEBHOOKS = 100  # that the API creates; site.yaml can contain more
+LOG_TIMEOUT_S = 1.0  # for the database, because the write lock is held
 MAX_ITEMS = 100  # in a list, or headers
 # Keys that the API can't change, with the reason.
 _FIXED: Mapping[str, str] = {
@@ -84,6 +86,22 @@ class WebhookChange:
         """Values sent by the caller, which need no mask."""
         headers = self.values.get("headers") or {}
         return frozenset(filter(None, (self.values.get("url"), *headers.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class MadeChange:
+    """A change that was made, and the caller with the new state.
+
+    - `webhook`: the created or changed webhook
+    - `secret`: the generated secret of a new webhook, or ""
+    - `version`: the version of site.yaml, as in `version_for`
+    """
+
+    caller: Caller
+    webhook: Webhook | None
+    secret: str
+    version: str
+    commit: str
 
 
 # --- permissions ----------------------------------------------------------------------------------
@@ -225,42 +243,49 @@ def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequenc
 
 
 def make_change(
-    writes: Writes, caller: Caller, change: WebhookChange, message: str
-) -> tuple[Caller, str, str]:
-    """Change site.yaml. Return the new caller, version and commit.
+    writes: Writes, database: EventDatabase, caller: Caller, change: WebhookChange, message: str
+) -> MadeChange:
+    """Change site.yaml, and the state of a webhook that is created or deleted.
 
     Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.save`.
     """
-    outcome = writes.save(caller, _prepare, change, message=message)
+    root, secret = writes.site.root, new_secret() if change.verb is Verb.CREATE else ""
+    around = (
+        None if change.verb is Verb.CHANGE else lambda _: _replacing_state(root, database, change, secret)
+    )
+    outcome = writes.save(caller, _prepare, change, message=message, around=around)
     # In a large site, a write does not read the configuration again by itself.
     writes.site.refresh((FILE,))
-    state = writes.site.state
-    return replace(caller, state=state), version_for(writes, state.settings), outcome.commit
+    # Another program could have changed the file again.
+    state, written = writes.site.state, parse_settings(outcome.result[1]).settings.webhooks
+    webhook = next((webhook for webhook in written if webhook.name == change.name), None)
+    version = version_for(writes, state.settings)
+    return MadeChange(replace(caller, state=state), webhook, secret, version, outcome.commit)
 
 
-def create_secret(root: Path, name: str) -> str | None:
-    """Generate a secret, or return None if it can't be stored."""
-    try:
-        with rotation_lock(root) as is_held:
-            return generate(root, name) if is_held else None
-    except (BusyError, SetupError):
-        return None
+@contextmanager
+def _replacing_state(
+    root: Path, database: EventDatabase, change: WebhookChange, secret: str
+) -> Iterator[None]:
+    """Context manager around the write of site.yaml. It deletes what a former webhook of this name has left.
 
-
-def forget_former(root: Path, database: EventDatabase, change: WebhookChange, last_event: int | None) -> None:
-    """Delete the state of a deleted webhook, or of an earlier one of the same name.
-
-    `last_event` is the last that it could send; None means the newest. Errors are logged.
+    `secret` is the secret of a new webhook, or "". Raises StorageError if it can't be stored.
     """
+    with replacing(root, change.name, f"{secret}\n") if secret else nullcontext():
+        yield
+    with _logging_failure(change), database.writing(LOG_TIMEOUT_S) as transaction:
+        remove(transaction.connection, change.name)
+    # The deliveries are deleted first: an attempt could create the secret again.
+    if not secret:
+        with _logging_failure(change):
+            discard(root, change.name)
+
+
+@contextmanager
+def _logging_failure(change: WebhookChange) -> Iterator[None]:
     try:
-        last_event = database.bounds().last if last_event is None else last_event
-        with database.writing() as transaction:
-            remove(transaction.connection, change.name, last_event)
-        if change.verb is Verb.DELETE:
-            with rotation_lock(root) as is_held:
-                if is_held:
-                    discard(root, change.name)
-    except (BusyError, SetupError, StorageError) as error:
+        yield
+    except (BusyError, StorageError) as error:  # site.yaml has already been written.
         log.warning("the deliveries or the secret of webhook %s can't be deleted: %s", change.name, error)
 
 

@@ -2,16 +2,16 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from server.auth.draft_visibility import has_draft_permission
 from server.auth.permissions import WEBHOOK, Actor, may_find, require_of_site
+from server.config.model import Settings
 from server.config.webhooks import Webhook, resolve_environment, shown_url, without_variable
 from server.database.engine import Connection
-from server.errors import BusyError, ConflictError, ForbiddenError, NotFoundError, SetupError
+from server.errors import ConflictError, ForbiddenError, NotFoundError, SetupError
 from server.events.database import EventDatabase
 from server.events.tables import BEHIND, DELIVERED, FAILED, GATHERING, WAITING
 from server.events.webhooks.delivery_table import (
@@ -26,13 +26,11 @@ from server.events.webhooks.delivery_table import (
 from server.events.webhooks.http_client import MASK, Outcome
 from server.events.webhooks.queue import enable, replay_one
 from server.events.webhooks.sample import send_sample
-from server.events.webhooks.secret_files import OVERLAP_S, overlap_until, rotate
-from server.paths import state_folder
+from server.events.webhooks.secret_files import OVERLAP_S, overlap_until, rotate, secrets_of
 from server.schema.model import UPLOAD, Schema
 from server.service.read import Caller
-from server.storage.file_lock import FileLock
+from server.site.site import Site
 
-ROTATION_TIMEOUT_S = 5.0  # how long a rotation waits for another one
 # States of a delivery in the API, and the states in the database that they stand for.
 STATES: Mapping[str, Sequence[str]] = {
     "waiting": (WAITING, BEHIND, GATHERING),
@@ -69,16 +67,11 @@ def may_read_sent(actor: Actor, schema: Schema) -> bool:
     )
 
 
-def rotation_lock(root: Path) -> AbstractContextManager[bool]:
-    """Try to lock the generation of secrets. Yields True on success."""
-    return FileLock(state_folder(root) / "rotation-lock").held(ROTATION_TIMEOUT_S)
-
-
 class Webhooks:
     """A site's webhooks for one caller. `database` is the event log."""
 
-    def __init__(self, root: Path, database: EventDatabase, caller: Caller) -> None:
-        self._root, self._database, self._caller = root, database, caller
+    def __init__(self, site: Site, database: EventDatabase, caller: Caller) -> None:
+        self._site, self._root, self._database, self._caller = site, site.root, database, caller
         self._settings, self._schema = caller.state.settings, caller.state.schema
         self._sees_sent = may_read_sent(caller.actor, self._schema)
 
@@ -89,8 +82,12 @@ class Webhooks:
 
     def get(self, name: str) -> ListedWebhook:
         """Return a webhook. Raises ForbiddenError, NotFoundError or StorageError."""
+        return self.listed(self._find(name))
+
+    def listed(self, webhook: Webhook) -> ListedWebhook:
+        """Return a webhook without its secrets. Raises ForbiddenError or StorageError."""
         self._require("read")
-        return self._listed(self._find(name))
+        return self._listed(webhook)
 
     def deliveries(
         self, name: str, limit: int, before: int | None, state: str
@@ -121,9 +118,12 @@ class Webhooks:
         if problem := _environment_problem(webhook):
             raise ConflictError(problem)
         try:
-            return send_sample(self._root, self._settings, webhook)
+            with self._locked(name):
+                webhook = resolve_environment(webhook, os.environ)
+                secrets = secrets_of(self._root, webhook)
         except SetupError as error:
             raise ConflictError(str(error)) from error
+        return send_sample(self._settings, webhook, secrets)
 
     def replay(self, name: str, webhook_id: str) -> tuple[Delivery, Exchange | None]:
         """Queue a delivery again. Raises ForbiddenError, NotFoundError or ConflictError."""
@@ -146,7 +146,7 @@ class Webhooks:
     def rotate(self, name: str) -> tuple[str, ListedWebhook]:
         """Generate a new secret. The old one stays valid for OVERLAP_S seconds.
 
-        Raises ForbiddenError, NotFoundError or ConflictError.
+        Raises ForbiddenError, NotFoundError, ConflictError or StorageError.
         """
         self._require("read", "rotate")
         webhook = self._find(name)
@@ -155,9 +155,7 @@ class Webhooks:
                 "The secret of this webhook is in site.yaml; change it there: secret: [NEW, OLD]"
             )
         try:
-            with rotation_lock(self._root) as is_held:
-                if not is_held:
-                    raise BusyError
+            with self._locked(name):
                 return self._rotated(webhook)
         except SetupError as error:
             raise ConflictError(str(error)) from error
@@ -178,11 +176,15 @@ class Webhooks:
         if not self._sees_sent:
             raise ForbiddenError("Deliveries contain all content; your role or token can't read all of it")
 
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        # Without the lock, the webhook could be deleted before its secret is created.
+        with self._site.locked():
+            _find(self._site.state.settings, name)
+            yield
+
     def _find(self, name: str) -> Webhook:
-        for webhook in self._settings.webhooks:
-            if webhook.name == name:
-                return webhook
-        raise NotFoundError("Webhook not found")
+        return _find(self._settings, name)
 
     def _require_active(self, webhook: Webhook) -> None:
         if not webhook.enabled:
@@ -201,6 +203,13 @@ class Webhooks:
             problem = _environment_problem(webhook)
         shown = status if self._sees_sent else None
         return ListedWebhook(webhook, shown, status.disabled, until, problem)
+
+
+def _find(settings: Settings, name: str) -> Webhook:
+    for webhook in settings.webhooks:
+        if webhook.name == name:
+            return webhook
+    raise NotFoundError("Webhook not found")
 
 
 def _environment_problem(webhook: Webhook) -> str:

@@ -1,6 +1,7 @@
 """Write operations: permissions, preparation, saving and rendering."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -199,11 +200,13 @@ class Writes:
         *,
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
+        around: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None,
     ) -> Outcome[Made]:
         """Save the files that `prepare` changes.
 
-        With `permits`, a write to the served branch can be undone. Raises the errors of `prepare`,
-        `Site.write` and `BranchWriter.write`.
+        With `permits`, a write to the served branch can be undone. `around` returns a context in which its
+        files are replaced, under the write lock. Raises the errors of `prepare`, `Site.write` and
+        `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -213,11 +216,12 @@ class Writes:
             return Outcome(state, made, commit, None)
         signed = caller.state.settings.git.commit is not None
         authorship, undo_recorder = self.authorship(caller, addressed, message, signed=signed), None
+        authorship = replace(authorship, around=around)
         if permits and caller.actor.name != PUBLIC_ACTOR:
             layout = Layout(caller.state.schema, caller.state.settings)
             claim = partial(describe_claim, layout)
             undo_recorder = UndoRecorder(self.site.root, caller.actor.name, dict.fromkeys(permits), claim)
-            authorship = replace(authorship, save_replaced=undo_recorder.recording)
+            authorship = replace(authorship, around=undo_recorder.recording)
         state, made, commit = self.site.write(authorship, prepare, request)
         return Outcome(state, made, commit, self._offer_undo(caller, state, undo_recorder, permits))
 

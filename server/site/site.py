@@ -33,7 +33,7 @@ from server.site.change import (
 from server.site.change_log import ChangeLog
 from server.site.changed_files import checked_writes
 from server.site.commits.committing import Committer
-from server.site.commits.message import Authorship, PreparedMerge, saving_replaced_files
+from server.site.commits.message import Authorship, PreparedMerge, around_write
 from server.site.commits.reverted import is_as_written
 from server.site.configure import Configuration, configure, recover_configuration
 from server.site.contents import Contents
@@ -121,7 +121,7 @@ class Site:
             self.root,
             self._replica,
             self._append,
-            self._locked,
+            self.locked,
             self._notify_committed,
             self._repeat_reverted_writes,
         )
@@ -208,7 +208,7 @@ class Site:
             if configuration and self._requests_reload():
                 return Change()
             reloaded = reload_files(self._contents, configuration) if configuration else None
-            with suppress(SchemaPending), self._locked():
+            with suppress(SchemaPending), self.locked():
                 change = self._rescan(hints, reloaded, stop_if_git_runs=time.monotonic() < deadline)
                 if change is not None and (reloaded is None or change.reloaded):
                     return change
@@ -217,7 +217,7 @@ class Site:
         while True:
             wait_for_git(self.git, deadline)
             try:
-                with self._locked():
+                with self.locked():
                     self._rescan(hints, stop_if_git_runs=True)
                 return
             except SchemaPending:
@@ -321,7 +321,7 @@ class Site:
             changeset: Changeset, is_last: bool
         ) -> tuple[tuple[Change, str, list[Write]], State, Result]:
             prepared = self._prepare((prepare, request), changeset)
-            with self._locked():
+            with self.locked():
                 self._apply_other_servers()
                 if not prepared.state.shows_same_content(self.state):
                     if not fits_in_lock(prepared, is_last=is_last):
@@ -406,7 +406,7 @@ class Site:
             return Change(), "", []
         with (
             self.committer.queued_for_commit(writes, authorship, prepared.result) as pending,
-            saving_replaced_files(writes, authorship),
+            around_write(writes, authorship),
         ):
             self._journal.commit(writes, git_guard(contents.git))
         joined = authorship.prepared_merge(prepared.result) if authorship.prepared_merge else None
@@ -449,7 +449,7 @@ class Site:
     def scale(self, path: str) -> State:
         file = self.state.snapshot.media.get(media_key(path) or "")
         if file and self._is_unscaled(file) and self.image_cache.make_variants_of(upload_path(path) or ""):
-            with self._locked():
+            with self.locked():
                 self._replica.append(rescan_paths(self._contents, {path}))
         return self.state
 
@@ -462,7 +462,7 @@ class Site:
     def recover(self) -> None:
         self._journal.sweep()
         if not self._journal.is_empty:
-            with self._journal.writing(), suppress(OSError):  # As in `_locked`.
+            with self._journal.writing(), suppress(OSError):  # As in `locked`.
                 self._journal.recover()
             if self._loaded:
                 self.refresh()
@@ -479,7 +479,7 @@ class Site:
             self._committed(write, commit)
 
     def record(self) -> None:
-        with self._locked():
+        with self.locked():
             self._replica.record()
 
     # --- other processes -----------------------------------------------------------------------
@@ -557,7 +557,7 @@ class Site:
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             wait_for_git(self.git, deadline)
-            with suppress(SchemaPending), self._locked():
+            with suppress(SchemaPending), self.locked():
                 hints = () if log.end == loaded_after else None
                 change = self._rescan(hints, stop_if_git_runs=time.monotonic() < deadline)
                 if change is not None and read_new_configuration(self._contents) is None:
@@ -577,7 +577,7 @@ class Site:
         return self._replica.contents
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Hold the write lock, after catching up and recovering writes."""
         with self._journal.writing():
             self._catch_up_locked()

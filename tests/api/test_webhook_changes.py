@@ -1,5 +1,6 @@
 """Tests of creating, changing and deleting webhooks over the API."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,14 +10,19 @@ import pytest
 from standardwebhooks.webhooks import Webhook as Verifier
 
 from server.api.webhooks import body_of
+from server.events.model import Event
 from server.events.recorder import Recorder
 from server.events.webhooks.delivery_worker import Deliverer, Pace
 from server.events.webhooks.secret_files import secrets_of
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
+from server.site.change import Origin
+from server.site.contents import Contents
+from server.site.record import Record
 from tests.git import commit_all, git
 from tests.receivers import Receiver, receiving
 from tests.sites import STRING, Answer, Api, collection, make, opened, write
+from tests.waiting import until
 
 SITE = """\
 # Ours.
@@ -391,6 +397,89 @@ def test_a_webhook_with_a_former_name_gets_another_secret(api: Api) -> None:
     made.append(api.post("/webhooks", {"name": "again", "url": URL}).body["meta"]["secret"])
     assert made[0] != made[1]
     assert secrets_of(api.root, api.site.state.settings.webhooks[-1], time.time()) == (made[1],)
+
+
+def test_the_secret_of_a_webhook_is_replaced_and_deleted_under_the_write_lock(api: Api) -> None:
+    file, found = api.root / ".bifolio/webhooks/again.secret", list[str]()
+
+    def observe(contents: Contents, record: Record, origin: Origin) -> None:
+        found.append(file.read_text().strip() if file.exists() else "")
+
+    api.site.observe(observe)
+    made = []
+    for _ in range(2):
+        made.append(api.post("/webhooks", {"name": "again", "url": URL}).body["meta"]["secret"])
+        assert send(api, "DELETE", "/webhooks/again").status == 204
+    assert found == [made[0], "", made[1], ""]
+
+
+def test_if_the_secret_cant_be_stored_nothing_is_changed(api: Api) -> None:
+    create_webhook = {"name": "new", "url": URL}
+    folder, before = api.root / ".bifolio/webhooks", api.read("site.yaml")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.write_text("")
+    answer = api.post("/webhooks", create_webhook)
+    assert (answer.status, answer.error["name"]) == (507, "InsufficientStorageError")
+    assert answer.error["message"] == ".bifolio/webhooks/new.secret can't be written: File exists"
+    assert api.read("site.yaml") == before
+    assert api.ask("POST", "/webhooks/build/secret").status == 409
+    folder.unlink()
+    assert api.post("/webhooks", create_webhook).status == 201
+
+
+def test_a_write_that_fails_keeps_the_secret_of_a_former_webhook(api: Api) -> None:
+    kept = api.root / ".bifolio/webhooks/former.secret"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text("whsec_" + "a" * 32 + "\n")
+    data, journal = {"name": "former", "url": URL}, api.root / ".bifolio/journal"
+    shutil.rmtree(journal, ignore_errors=True)
+    journal.write_text("")
+    assert api.post("/webhooks", data).status == 507
+    assert [path.name for path in kept.parent.iterdir() if path.name != "lock"] == ["former.secret"]
+    assert kept.read_text() == "whsec_" + "a" * 32 + "\n"
+
+
+def test_nothing_depends_on_the_lock_of_rotations_of_earlier_versions(api: Api) -> None:
+    (api.root / ".bifolio/rotation-lock").mkdir()
+    assert api.post("/webhooks", {"name": "new", "url": URL}).body["meta"]["secret"]
+    assert api.ask("POST", "/webhooks/new/secret").status == 201
+    assert send(api, "DELETE", "/webhooks/new", who="full").status == 204
+
+
+def test_a_request_that_was_about_to_be_sent_creates_no_secret_for_a_deleted_webhook(
+    api: Api, receiver: Receiver, job: Deliverer
+) -> None:
+    create_webhook(api, receiver)
+
+    def render(event: Event, drafts: bool) -> bytes:
+        send(api, "DELETE", "/webhooks/here")
+        return b"{}"
+
+    api.post("/api/notes?status=draft", {"title": "One"})
+    settings = api.site.state.settings
+    runner = Runner(
+        [Deliverer(api.root, lambda: settings, render, Timing(), Pace(backoffs_s=(), timeout_s=2))]
+    )
+    runner.start()
+    try:
+        until(lambda: "here" not in api.read("site.yaml"))
+    finally:
+        runner.stop()
+    assert receiver.received == []
+    assert not (api.root / ".bifolio/webhooks/here.secret").exists()
+
+
+def test_a_created_webhook_is_shown_even_if_git_takes_it_back_at_once(api: Api) -> None:
+    before = api.read("site.yaml")
+
+    def take_back(contents: Contents, record: Record, origin: Origin) -> None:
+        if record.configuration and origin.source == "api":
+            write(api.root, {"site.yaml": before})
+
+    api.site.observe(take_back)
+    made = api.post("/webhooks", {"name": "new", "url": URL})
+    assert (made.status, made.data["name"], made.body["meta"]["secret"][:6]) == (201, "new", "whsec_")
+    assert [webhook.name for webhook in api.site.state.settings.webhooks] == ["build", "cache"]
 
 
 def test_a_change_is_one_commit(tmp_path: Path) -> None:

@@ -66,7 +66,5 @@ def write_and_edit(
     address = Address(site.state.schema.types["api::tag.tag"], document_id, "en", draft=False)
     act = prepare.update if document_id else prepare.create
     request = WriteRequest(address, WRITER, {"name": "Blue"})
-    state, written, _ = site.write(
-        Authorship("test", "Test", "test@example.org", save_replaced=keep), act, request
-    )
+    state, written, _ = site.write(Authorship("test", "Test", "test@example.org", around=keep), act, request)
     return state, written, paths

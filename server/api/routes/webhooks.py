@@ -32,10 +32,7 @@ from server.service.cache_tags import tag_of
 from server.service.read import Caller
 from server.service.render import dumps
 from server.service.webhook_changes import (
-    Verb,
     WebhookChange,
-    create_secret,
-    forget_former,
     make_change,
     may_change_webhooks,
     parse_change,
@@ -54,7 +51,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
     """Register the handlers."""
 
     def webhooks() -> Webhooks:
-        return Webhooks(site.root, database, caller_of(request))
+        return Webhooks(site, database, caller_of(request))
 
     @handles("listWebhooks")
     def list_webhooks() -> Response:
@@ -84,17 +81,13 @@ def bind(handles: Handlers, site: Site, writes: Writes, database: EventDatabase)
     def apply(caller: Caller, wanted: WebhookChange) -> Response:
         if is_dry_run():
             return answer_files(try_change(writes, caller, wanted))
-        last_event = database.bounds().last if wanted.verb is Verb.CREATE else None
-        caller, version, commit = make_change(writes, caller, wanted, commit_message(request, wanted.message))
-        if wanted.verb is not Verb.CHANGE:
-            forget_former(site.root, database, wanted, last_event)
-        if wanted.verb is Verb.DELETE:
-            return add_commit_header(Response(status=204), commit)
-        is_new = wanted.verb is Verb.CREATE
-        meta = {"meta": {"secret": create_secret(site.root, wanted.name)}} if is_new else {}
-        listed = Webhooks(site.root, database, caller).get(wanted.name)
-        response = answer(dumps({"data": _webhook_json(listed), **meta}), 201 if is_new else 200, NO_STORE)
-        return add_commit_header(_tagged(response, version), commit)
+        made = make_change(writes, database, caller, wanted, commit_message(request, wanted.message))
+        if made.webhook is None:
+            return add_commit_header(Response(status=204), made.commit)
+        data = _webhook_json(Webhooks(site, database, made.caller).listed(made.webhook))
+        meta = {"meta": {"secret": made.secret}} if made.secret else {}
+        response = answer(dumps({"data": data, **meta}), 201 if made.secret else 200, NO_STORE)
+        return add_commit_header(_tagged(response, made.version), made.commit)
 
     @handles("listDeliveries")
     def list_deliveries(name: str) -> Response:

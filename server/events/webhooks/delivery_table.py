@@ -116,9 +116,10 @@ def _sql_list(numbers: Iterable[int]) -> str:
     return ",".join(map(str, (0, *numbers)))
 
 
-def begin(connection: Connection, delivery: Delivery, body: bytes, now: float) -> None:
+def begin(connection: Connection, delivery: Delivery, body: bytes, now: float) -> bool:
+    """Return False if the delivery has been deleted."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
-    connection.execute(statement, (WAITING, body, now, delivery.number))
+    return connection.execute(statement, (WAITING, body, now, delivery.number)).rowcount > 0
 
 
 def try_again(

@@ -67,6 +67,8 @@ class Pace:
 class _Attempt:
     delivery: Delivery
     webhook: Webhook
+    secrets: Sequence[str] = ()
+    problem: str = ""  # why the secrets can't be used
 
 
 class Deliverer(Job):
@@ -313,21 +315,28 @@ class Deliverer(Job):
         bodies = [
             (attempt, self._body(attempt, webhooks[attempt.webhook], settings, now)) for attempt in chosen
         ]
+        attempts: list[tuple[_Attempt, bytes]] = []
         with self._writing() as connection:
             for delivery, body in bodies:
                 if body:
-                    begin(connection, delivery, body, now)
+                    # A request that deletes a webhook deletes the deliveries first, and then the secret.
+                    if begin(connection, delivery, body, now):
+                        attempts.append((self._attempt(delivery, webhooks[delivery.webhook], now), body))
                 elif body is None:
                     try_again(connection, delivery, now, self._timing.deliver_s, delivery.backoff_step)
                 else:
                     note(connection, delivery, 0, "the body could not be created; see the server's log")
                     finish(connection, delivery, FAILED)
-        for delivery, body in bodies:
-            if body:
-                attempt = _Attempt(delivery, webhooks[delivery.webhook])
-                self._in_progress[delivery.number] = attempt
-                work = (attempt, body, settings.webhooks_allow)
-                threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
+        for attempt, body in attempts:
+            self._in_progress[attempt.delivery.number] = attempt
+            work = (attempt, body, settings.webhooks_allow)
+            threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
+
+    def _attempt(self, delivery: Delivery, webhook: Webhook, now: float) -> _Attempt:
+        try:
+            return _Attempt(delivery, webhook, secrets_of(self._root, webhook, now))
+        except (SetupError, StorageError) as error:
+            return _Attempt(delivery, webhook, problem=str(error))
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, now: float) -> bytes | None:
         # Returns None if the delivery must wait for a commit, or b"" if the body can't be rendered.
@@ -356,12 +365,12 @@ class Deliverer(Job):
         # An attempt must always report its outcome.
         delivery = attempt.delivery
         try:
-            at = self._clock.time()
-            secrets = secrets_of(self._root, attempt.webhook, at)
-            kind, timeout = delivery.event.kind, self._pace.timeout_s
-            outcome = post(attempt.webhook, secrets, delivery.id, kind, body, at, allowed, timeout)
-        except SetupError as error:
-            outcome = Outcome(0, str(error))
+            at, kind, timeout = self._clock.time(), delivery.event.kind, self._pace.timeout_s
+            outcome = (
+                Outcome(0, attempt.problem)
+                if attempt.problem
+                else post(attempt.webhook, attempt.secrets, delivery.id, kind, body, at, allowed, timeout)
+            )
         except Exception:
             log.exception("webhook %s: %s can't be sent", delivery.webhook, delivery.id)
             outcome = Outcome(0, "it could not be sent; see the server's log")

@@ -65,13 +65,12 @@ def last_before(connection: Connection, written_at: float, now: float) -> int:
     return number
 
 
-def remove(connection: Connection, name: str, last_event: int) -> None:
-    selected = "FROM deliveries WHERE webhook = ? AND first <= ?"
+def remove(connection: Connection, name: str) -> None:
+    selected = "FROM deliveries WHERE webhook = ?"
     statement = f"DELETE FROM exchanges WHERE delivery IN (SELECT number {selected})"
-    connection.execute(statement, (name, last_event))
-    connection.execute(f"DELETE {selected}", (name, last_event))
-    statement = "DELETE FROM webhooks WHERE name = ? AND (cursor < ? OR disabled IS NOT NULL)"
-    connection.execute(statement, (name, last_event))
+    connection.execute(statement, (name,))
+    connection.execute(f"DELETE {selected}", (name,))
+    connection.execute("DELETE FROM webhooks WHERE name = ?", (name,))
 
 
 def _digest(webhook: Webhook) -> str:

@@ -5,10 +5,12 @@ After a rotation, the second line has the old secret and its expiry time.
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from server.config.webhooks import Webhook, check_secret
-from server.errors import SetupError
+from server.errors import SetupError, StorageError
 from server.events.webhooks.http_client import new_secret
 from server.paths import keep_private, state_folder
 from server.storage.durable import create_private_file, stage, sync_folder
@@ -18,65 +20,85 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[str, ...]:
-    """Return the secrets that sign a webhook's requests. Raises SetupError."""
+    """Return the secrets that sign a webhook's requests, creating one if there is none. Raises SetupError.
+
+    The caller must prevent that the webhook is deleted at the same time, because a secret would be left.
+    """
     if webhook.secrets:
         return webhook.secrets
-    found = _read(root, webhook.name)
+    found = _read_or_create(root, webhook.name)
     now = time.time() if now is None else now
     return (found[0][0], *(secret for secret, until in found[1:] if now < until < now + 2 * OVERLAP_S))
 
 
 def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
     """Return until when the previous secret also signs, or None. Raises SetupError."""
-    if webhook.secrets or not _path(root, webhook.name).exists():
+    if webhook.secrets:
         return None
     later = [until for _, until in _read(root, webhook.name)[1:] if now < until < now + 2 * OVERLAP_S]
     return later[0] if later else None
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret; the old one stays valid for OVERLAP_S. Raises SetupError."""
+    """Generate a new secret; the old one stays valid for OVERLAP_S. Raises SetupError or StorageError."""
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
         raise SetupError(place, None, "can't be rotated by this command", "write secret: [NEW, OLD] there")
-    before, made = _read(root, webhook.name)[0][0], new_secret()
-    _replace(root, webhook.name, f"{made}\n{before} {time.time() + OVERLAP_S:.0f}\n")
+    before, made = _read_or_create(root, webhook.name)[0][0], new_secret()
+    with replacing(root, webhook.name, f"{made}\n{before} {time.time() + OVERLAP_S:.0f}\n"):
+        pass
     return made
 
 
-def generate(root: Path, name: str) -> str:
-    """Generate a new webhook's secret, discarding that of an earlier webhook. Raises SetupError."""
-    made = new_secret()
-    _replace(root, name, f"{made}\n")
-    return made
+@contextmanager
+def replacing(root: Path, name: str, text: str) -> Iterator[None]:
+    """Context manager that replaces a secret file after its block. Raises StorageError.
+
+    If the file can't be written, the block does not run. If the block fails, the old file is kept.
+    """
+    with _writing(name):
+        path = _path(root, name)
+        staged = path.with_name(f"{path.name}.{os.getpid()}")
+        staged.unlink(missing_ok=True)
+        stage(text.encode(), staged, 0o600)
+    try:
+        yield
+        with _writing(name):
+            os.replace(staged, path)
+            sync_folder(path.parent)
+    finally:
+        staged.unlink(missing_ok=True)
 
 
 def discard(root: Path, name: str) -> None:
-    """Delete the generated secret of a deleted webhook. Raises SetupError."""
-    try:
+    """Delete the generated secret of a deleted webhook. Raises StorageError."""
+    with _writing(name):
         _path(root, name).unlink(missing_ok=True)
-    except OSError as error:
-        raise _unusable(name, error.strerror or str(error)) from error
 
 
-def _replace(root: Path, name: str, text: str) -> None:
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
     try:
-        path = _path(root, name)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        temporary.unlink(missing_ok=True)
-        stage(text.encode(), temporary, 0o600)
-        os.replace(temporary, path)
-        sync_folder(path.parent)
+        yield
     except OSError as error:
-        raise _unusable(name, error.strerror or str(error)) from error
+        file = f".bifolio/webhooks/{name}.secret"
+        raise StorageError(f"{file} can't be written: {error.strerror or error}") from error
+
+
+def _read_or_create(root: Path, name: str) -> list[tuple[str, float]]:
+    found = _read(root, name)
+    if not found:
+        with _writing(name):
+            create_private_file(_path(root, name), f"{new_secret()}\n".encode())
+    return found or _read(root, name)
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    # Returns the secrets and their expiry times. A missing file is created.
+    # Returns the secrets and their expiry times, or [] if the file is missing.
     try:
         path = _path(root, name)
         if not path.exists():
-            create_private_file(path, f"{new_secret()}\n".encode())
+            return []
         keep_private(path)
         lines = [line.split() for line in path.read_text("ascii").splitlines()]
         secrets = [(line[0], float(line[1]) if len(line) > 1 else 0.0) for line in lines]

@@ -29,8 +29,8 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 class Authorship:
     """A write's author, and functions of its result.
 
-    Without `mentioned_documents`, the message names all. `save_replaced` returns a context that saves files
-    for undo. `describe` makes a default message.
+    Without `mentioned_documents`, the message names all. `around` returns a context in which the files are
+    replaced, under the write lock. `describe` makes a default message.
     """
 
     actor: str
@@ -39,7 +39,7 @@ class Authorship:
     message: str = ""
     mentioned_documents: Callable[[Any], Collection[Key]] | None = None
     prepared_merge: Callable[[Any], "PreparedMerge"] | None = None
-    save_replaced: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None
+    around: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None
     source: str = "api"
     describe: Callable[[Any], str] | None = None
 
@@ -47,8 +47,8 @@ class Authorship:
         return Origin(self.source, self.actor if self.source == "api" else "", write)
 
 
-def saving_replaced_files(writes: Collection[Write], authorship: Authorship) -> AbstractContextManager[None]:
-    return authorship.save_replaced(writes) if authorship.save_replaced else nullcontext()
+def around_write(writes: Collection[Write], authorship: Authorship) -> AbstractContextManager[None]:
+    return authorship.around(writes) if authorship.around else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
