@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,14 +116,16 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """New settings by path.
+    """New settings.
 
-    `if_match` is the version that the client read. `prune` removes sections that become empty.
+    `if_match` is the version that the client read. `values` returns the values by path for the settings in
+    the file, under the write lock. `prune` removes sections that become empty.
     """
 
     actor: Actor
+    message: str
     if_match: str
-    values: Mapping[Path, Any]
+    values: Callable[[Settings], Mapping[Path, Any]]
     prune: bool = True
 
 
@@ -256,10 +258,11 @@ def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChan
             where = _ELSEWHERE.get(key.value_type, f"edit {FILE} instead")
             raise invalid([(key.name, f"{key.name} can't be changed over the API; {where}")])
         values[path] = REMOVE if value is None or value == {} else value
-    return SettingsChange(caller.actor, if_match, values)
+    names = ", ".join(dict.fromkeys(".".join(path) for path in values))
+    return SettingsChange(caller.actor, f"Change settings: {names}", if_match, lambda _: values)
 
 
-def role_change(caller: Caller, settings: Settings, if_match: str, role: str, data: object) -> SettingsChange:
+def role_change(caller: Caller, if_match: str, role: str, data: object) -> SettingsChange:
     """Parse a new or changed role, with actions by subject. Raises ForbiddenError or ValidationError."""
     require_role(caller, "find", "update")
     permissions = data.get("permissions") if isinstance(data, dict) else None
@@ -267,24 +270,28 @@ def role_change(caller: Caller, settings: Settings, if_match: str, role: str, da
         raise ValidationError(
             'The request body must look like {"data": {"permissions": {"article": ["find"]}}}'
         )
-    if role not in settings.roles and (not NEW_ROLE.fullmatch(role) or role.lower() in _NO_ROLES):
-        raise ValidationError("A role's name must be letters, digits, - and _, beginning with a letter")
-    if role not in settings.roles:
-        _require_distinct_name(settings, role)
-    if not has_all(caller.actor, settings.roles.get(role, frozenset())):
-        raise ForbiddenError(
-            f"You can't change the role {role}, because it has permissions that you don't have",
-            actor=caller.actor.name,
-        )
-    known = grantable_actions(caller.state.schema)
-    values: dict[Path, Any] = {} if role in settings.roles else {("roles", role): {}}
+    known, values = grantable_actions(caller.state.schema), dict[Path, Any]()
     for subject, actions in permissions.items():
         if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
             raise invalid([(f"permissions.{subject}", f'"{subject}" must be a list of actions')])
         if actions and subject not in known:
             raise invalid([(f"permissions.{subject}", f'unknown content type "{subject[:100]}"')])
         values[("roles", role, subject)] = list(dict.fromkeys(actions)) or REMOVE
-    return SettingsChange(caller.actor, if_match, values, prune=False)
+
+    def values_for(settings: Settings) -> Mapping[Path, Any]:
+        if not has_all(caller.actor, settings.roles.get(role, frozenset())):
+            raise ForbiddenError(
+                f"You can't change the role {role}, because it has permissions that you don't have",
+                actor=caller.actor.name,
+            )
+        if role in settings.roles:
+            return values
+        if not NEW_ROLE.fullmatch(role) or role.lower() in _NO_ROLES:
+            raise ValidationError("A role's name must be letters, digits, - and _, beginning with a letter")
+        _require_distinct_name(settings, role)
+        return {("roles", role): {}, **values}
+
+    return SettingsChange(caller.actor, f"Change the role {role}", if_match, values_for, prune=False)
 
 
 def _require_distinct_name(settings: Settings, new: str) -> None:
@@ -297,22 +304,23 @@ def _require_distinct_name(settings: Settings, new: str) -> None:
             )
 
 
-def remove_role_change(
-    caller: Caller, settings: Settings, if_match: str, role: str, users: int
-) -> SettingsChange:
-    """Return the removal of a role that `users` users have.
-
-    Raises ForbiddenError, NotFoundError or ConflictError.
-    """
+def remove_role_change(caller: Caller, if_match: str, role: str, users: int) -> SettingsChange:
+    """Return the removal of a role that `users` users have. Raises ForbiddenError."""
     require_role(caller, "find", "update")
-    if role not in settings.roles:
-        raise NotFoundError("Role not found")
-    if role in BUILT_IN_ROLES:
-        raise ConflictError(f"The role {role} is built in, so it can't be deleted; remove its permissions")
-    if users:
-        who = "1 user has" if users == 1 else f"{users:,} users have"
-        raise ConflictError(f"{who} the role {role}; give them another role first")
-    return SettingsChange(caller.actor, if_match, {("roles", role): REMOVE})
+
+    def values_for(settings: Settings) -> Mapping[Path, Any]:
+        if role not in settings.roles:
+            raise NotFoundError("Role not found")
+        if role in BUILT_IN_ROLES:
+            raise ConflictError(
+                f"The role {role} is built in, so it can't be deleted; remove its permissions"
+            )
+        if users:
+            who = "1 user has" if users == 1 else f"{users:,} users have"
+            raise ConflictError(f"{who} the role {role}; give them another role first")
+        return {("roles", role): REMOVE}
+
+    return SettingsChange(caller.actor, f"Delete the role {role}", if_match, values_for)
 
 
 def preview_change(writes: Writes, caller: Caller, change: SettingsChange) -> Sequence[FileChange]:
@@ -347,10 +355,12 @@ def make_change(
 
 def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
     before = text_before(context, change.if_match)
-    after = change_settings_text(before, change.values, prune=change.prune)
-    old, new = parse_settings(before), parse_settings(after)
-    _require_valid(new, context.store.layout.schema, list(change.values))
-    _require_bounds(new, list(change.values))
+    old = parse_settings(before)
+    values = change.values(old.settings)
+    after = change_settings_text(before, values, prune=change.prune)
+    new = parse_settings(after)
+    _require_valid(new, context.store.layout.schema, list(values))
+    _require_bounds(new, list(values))
     _require_grants(change.actor, old.settings, new.settings)
     if after != before:
         context.changeset.put(FILE, after)

@@ -1,5 +1,7 @@
 """Tests of `/settings` and `/roles`, which read and change site.yaml."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +252,20 @@ def test_a_role_is_changed_created_and_deleted(api: Api) -> None:
     assert "editor" not in api.read("site.yaml")
     assert change(api, "/roles/public", None, method="DELETE").status == 409
     assert change(api, "/roles/none", None, method="DELETE").status == 404
+
+
+def test_two_requests_that_create_the_same_role_keep_the_permissions_of_both(api: Api) -> None:
+    def put(subject: str) -> int:
+        data = {"permissions": {subject: ["find"]}}
+        return api.ask("PUT", "/roles/clerk", json={"data": data}, headers={"If-Match": "*"}).status
+
+    with ThreadPoolExecutor(2) as pool:
+        with api.site.locked():
+            answers = pool.map(put, ("note", "upload"))
+            time.sleep(0.5)  # Both requests wait for the lock.
+        assert list(answers) == [200, 200]
+    [clerk] = [role for role in api.get("/roles").data if role["name"] == "clerk"]
+    assert clerk["permissions"] == {"note": ["find"], "upload": ["find"]}
 
 
 @pytest.mark.parametrize("name", ["null", "True", "constructor", "1a", "a b"])

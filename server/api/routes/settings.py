@@ -54,8 +54,7 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
         caller = caller_of(request)
         require_settings(caller, "read", "write")
         change = settings_change(caller, required_if_match(), data_of(read_body(request)))
-        names = ", ".join(dict.fromkeys(".".join(path) for path in change.values))
-        return apply(caller, change, f"Change settings: {names}", show_settings)
+        return apply(caller, change, show_settings)
 
     @handles("listRoles")
     def find_roles() -> Response:
@@ -67,9 +66,8 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
     def put_role(role: str) -> Response:
         caller = caller_of(request)
         require_role(caller, "find", "update")
-        settings, data = read_settings_file(writes).settings, data_of(read_body(request))
-        change = role_change(caller, settings, required_if_match(), role, data)
-        return apply(caller, change, f"Change the role {role}", show_roles)
+        change = role_change(caller, required_if_match(), role, data_of(read_body(request)))
+        return apply(caller, change, show_roles)
 
     @handles("removeRole")
     def remove_role(role: str) -> Response:
@@ -77,14 +75,13 @@ def bind(handles: Handlers, identities: Identities, writes: Writes) -> None:
         require_role(caller, "find", "update")
         # Otherwise, a user could get the role between the count of its users and the write.
         with identities.users.locked() as users:
-            settings = read_settings_file(writes).settings
-            change = remove_role_change(caller, settings, required_if_match(), role, users.get(role, 0))
-            return apply(caller, change, f"Delete the role {role}", show_roles)
+            change = remove_role_change(caller, required_if_match(), role, users.get(role, 0))
+            return apply(caller, change, show_roles)
 
-    def apply(caller: Caller, change: SettingsChange, message: str, show: Any) -> Response:
+    def apply(caller: Caller, change: SettingsChange, show: Any) -> Response:
         if is_dry_run():
             return answer_files(preview_change(writes, caller, change))
-        file, commit = make_change(writes, caller, change, commit_message(request, message))
+        file, commit = make_change(writes, caller, change, commit_message(request, change.message))
         return add_commit_header(show(caller, file), commit)
 
     def show_settings(caller: Caller, file: SettingsFile) -> Response:
