@@ -88,6 +88,10 @@ class UserManagement:
             if role != "public"
         }
 
+    def can_sign_in_with_password(self) -> bool:
+        """Return whether everyone may send a password, which is a permission of the public role."""
+        return "auth.callback" in self.settings.roles.get("public", ())
+
     # --- changes ------------------------------------------------------------------------------------
 
     def invite(self, data: object) -> tuple[ListedUser, str]:

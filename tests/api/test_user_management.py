@@ -90,6 +90,7 @@ def test_users_are_listed_with_what_the_caller_may_do(api: Api) -> None:
         "chief": False,
     }
     assert answer.body["meta"]["sendsMail"] is False
+    assert answer.body["meta"]["passwordSignIn"] is True
     assert list(rows(api.get("/users?role=editor&q=ED"))) == ["edd"]
     page = api.get("/users?pageSize=2&page=2")
     assert list(rows(page)) == ["cleo", "edd"]

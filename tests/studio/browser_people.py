@@ -113,6 +113,31 @@ def test_only_pages_that_one_may_use_are_linked(
 # --- users ----------------------------------------------------------------------------------------
 
 
+def test_signing_in_with_a_password_is_allowed_where_people_are_invited(
+    enter: Callable[..., Page], site: Studio, new_page: Callable[..., Page]
+) -> None:
+    page = enter("chief", "people")
+    notice = page.get_by_text("Nobody can sign in with a password on this site yet")
+    expect(notice).to_have_count(0)
+    text = SITE.replace("public: {auth: [callback]}", "public: {auth: [register]}")
+    (site.root / "site.yaml").write_text(text)
+    page.reload()
+    page.get_by_text("An administrator can allow it").wait_for()
+    (site.root / "site.yaml").write_text(
+        text.replace("  chief:\n", "  chief:\n    auth: [callback, register]\n")
+    )
+    page.reload()
+    page.get_by_role("button", name="Allow signing in with a password").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("callback").first.wait_for()
+    dialog.get_by_role("button", name="Save").click()
+    expect(notice).to_have_count(0)
+    assert "public: {auth: [register, callback]}" in (site.root / "site.yaml").read_text()
+    other = new_page()
+    other.goto(f"{site.url}")
+    other.get_by_label("Password", exact=True).wait_for()
+
+
 def test_a_user_is_invited_and_chooses_a_password(
     site: Studio, enter: Callable[..., Page], new_page: Callable[..., Page]
 ) -> None:

@@ -52,6 +52,7 @@ _USERS_META = object_of(
             "description": "All roles, and whether the caller may give them.",
         },
         "sendsMail": {**FLAG, "description": "Whether invitations are sent by e-mail."},
+        "passwordSignIn": {**FLAG, "description": "Whether people can sign in with a password."},
     }
 )
 _INVITATION = object_of(

@@ -44,6 +44,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
             "pagination": pagination(page, len(found)),
             "roles": managed.assignable_roles(),
             "sendsMail": bool(managed.settings.mail.host),
+            "passwordSignIn": managed.can_sign_in_with_password(),
         }
         rows = [user_json(user) for user in found[page.start : page.start + page.limit]]
         return budgeted_json_response(request, {"data": rows, "meta": meta}, PRIVATE_REVALIDATE)

@@ -58,7 +58,10 @@ SHEET = "page.css"
 _INLINE_SCRIPT = re.compile(rb"<script id=[^>]+>([^<]+)</script>")
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
 _SHEET_COMMENT_OR_INDENT = re.compile(rb"/\*.*?\*/|^ +", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
+# Comments on lines of their own, and those that give a type to an expression
+_COMMENT = re.compile(
+    rb"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*$|//[^\n]*)|/\*\* @[^\n]*?\*/ ?", re.MULTILINE | re.DOTALL
+)
 USED_KEY_MESSAGE = (
     "This key has already been used, or is more than an hour old. For a new key, stop the server with Ctrl-C "
     "and start it again"

@@ -34,7 +34,7 @@ export function InvitationPage() {
     setName(answer.data.username);
     signIn(answer.data.username, password).then(
       () => location.assign(STUDIO),
-      (error) => showError(SIGN_IN, t`Your password is saved, but you can't sign in here: ${error.message}.`),
+      () => showError(SIGN_IN, t`You can't sign in with it yet. Ask the person who invited you to allow it.`),
     );
   };
   return html`<div class="alone">

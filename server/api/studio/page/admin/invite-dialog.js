@@ -1,5 +1,6 @@
 /** The dialog that invites a user. It then shows the link with which the user chooses a password. */
 
+import { addressTo } from "../addresses.js";
 import { Buttons, Dialog } from "../dialog.js";
 import { t } from "../language.js";
 import { clearMessage, showError, useMessage } from "../store/messages.js";
@@ -57,6 +58,8 @@ export function InviteDialog({ roles, close, changed }) {
         <label class="field-label" for="invite-role">${t`Role`}</label>
         <${RoleSelect} id="invite-role" value=${values.role} roles=${roles}
           change=${(/** @type {string} */ role) => set({ role })} />
+        <span class="hint"><a href=${addressTo("roles", {}, { role: values.role })}>
+          ${t`What may the role ${values.role} do?`}</a></span>
       </p>
       <p class="field-error" role="alert">${message.text}</p>
       <${Buttons} close=${close} label=${t`Invite`} disabled=${busy} />

@@ -34,7 +34,9 @@ export function NewToken({ close, changed }) {
     const data = {
       ...values,
       expires: values.expires || null,
-      permissions: values.type === "custom" ? permissions : [],
+      permissions: /** @type {string[]} */ ([]),
+      ...values.type === "custom" && { permissions },
+      ...values.type === "published" && { type: "custom", permissions: readsOf(model) },
     };
     const answer = await send("tokens", { method: "POST", body: { data } }, (error) => {
       showError(DIALOG, sentence(error));
@@ -66,6 +68,7 @@ export function NewToken({ close, changed }) {
         <select class="select" id="token-type" value=${values.type}
           onChange=${(/** @type {any} */ event) => set({ type: event.currentTarget.value })}>
           <option value="custom">${t`What you choose below`}</option>
+          <option value="published">${t`Read published content`}</option>
           ${isOwner && html`<option value="read-only">${t`Read all content, with drafts`}</option>`}
           ${isOwner && html`<option value="full-access">${t`Everything`}</option>`}
         </select>
@@ -94,4 +97,11 @@ export function NewToken({ close, changed }) {
       <${Buttons} close=${close} label=${t`Create token`} disabled=${busy} />
     </form>
   <//>`;
+}
+
+/** Return the permissions to read published documents and media. @param {import("../model.js").Model} model */
+function readsOf({ permissions, types }) {
+  const subjects = ["upload", ...types.map(({ name }) => name)];
+  return subjects.flatMap((subject) => (permissions[subject] ?? [])
+    .filter((action) => action === "find" || action === "findOne").map((action) => `${subject}.${action}`));
 }

@@ -6,6 +6,17 @@ import { html } from "../vendor/preact.js";
 import { SUBJECTS, actionLabel, isGranted, subjectLabel } from "./requests.js";
 
 const ACTIONS = ["find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"];
+const HELP = [
+  ["find", t`See lists of documents. Without “See drafts”, only published ones.`],
+  ["findOne", t`Open a document.`],
+  ["create", t`Create documents, and publish them at once.`],
+  ["update", t`Change documents, publish and unpublish them.`],
+  ["delete", t`Delete documents.`],
+  ["readDraft", t`See documents and changes that are not published.`],
+  ["updateDraft", t`Create, change and discard drafts, but not publish them. People who write need “List”, “Open”,
+    “See drafts” and “Change drafts”.`],
+];
+
 /**
  * @param {{role: import("./requests.js").Role, actions: Record<string, string[]>, mayUpdate: boolean,
  *   edits: import("./requests.js").Edits, toggle: (key: string, granted: boolean) => void}} props
@@ -15,7 +26,10 @@ export function PermissionTable({ role, actions, mayUpdate, edits, toggle }) {
   const types = Object.keys(actions).filter((subject) => !(subject in SUBJECTS) || isType(model, subject));
   const others = Object.keys(SUBJECTS).filter((subject) => subject in actions && !isType(model, subject));
   const box = { role, mayUpdate, edits, toggle };
-  return html`<div class="permissions-scroll" tabindex="0" role="region" aria-label=${t`Permissions for content`}>
+  return html`<details class="permission-help"><summary>${t`What the actions allow`}</summary><dl>
+    ${HELP.map(([action, text]) => html`<dt key=${action}>${actionLabel(action)}</dt><dd>${text}</dd>`)}
+  </dl></details>
+  <div class="permissions-scroll" tabindex="0" role="region" aria-label=${t`Permissions for content`}>
     <table class="permissions">
       <caption class="unseen">${t`What the role ${role.name} may do with each content type`}</caption>
       <thead><tr>

@@ -125,6 +125,16 @@ export const subjectLabel = (model, subject) => {
 export const actionLabel = (action) => ACTION_LABELS[action] ?? labelOf(action);
 
 /**
+ * Return a permission such as "article.find" in words.
+ * @param {import("../model.js").Model} model
+ * @param {string} key
+ */
+export function permissionLabel(model, key) {
+  const at = key.lastIndexOf(".");
+  return `${subjectLabel(model, key.slice(0, at))}, ${actionLabel(key.slice(at + 1))}`;
+}
+
+/**
  * Send a write, and return its response. If the server refuses it, call `refused` with the error, and return null.
  * @param {string} path
  * @param {import("../api.js").Options} options

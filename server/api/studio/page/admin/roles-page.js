@@ -12,7 +12,7 @@ import { PEOPLE, clearMessage, showError, showNotice } from "../store/messages.j
 import { useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
 import { PermissionTable } from "./permission-table.js";
-import { isGranted, sentence } from "./requests.js";
+import { isGranted, permissionLabel, sentence } from "./requests.js";
 import { RolePreview } from "./role-preview.js";
 import { CHANGED_MEANWHILE, ReviewDialog } from "./site-file.js";
 import { PeopleTabs } from "./tabs.js";
@@ -115,8 +115,10 @@ function RoleForm({ role, actions, etag, reload }) {
       label=${reviewing === "delete" ? t`Delete role` : t`Save`} refused=${refused}
       done=${() => done(reviewing === "delete" ? t`The role ${role.name} was deleted.`
         : t`The role ${role.name} was changed.`)}
-      note=${role.name === "public" && reviewing === "save"
-        ? html`<p>${t`Everyone has this role, also without signing in.`}</p>` : null} />`}`;
+      note=${reviewing === "save" && html`${role.name === "public"
+          && html`<p>${t`Everyone has this role, also without signing in.`}</p>`}
+        <ul>${changes.map(([key, granted]) => html`<li key=${key}>
+          ${granted ? t`Allowed` : t`No longer allowed`}: ${permissionLabel(model, key)}</li>`)}</ul>`} />`}`;
 }
 
 /**
@@ -139,7 +141,7 @@ function NewRole({ close, done, taken, etag, reload }) {
   return html`<${Dialog} label=${t`New role`} close=${close}>
     <form class="stack" onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      if (taken.includes(name)) setWrong(`There is already a role ${name}.`);
+      if (taken.includes(name)) setWrong(t`There is already a role ${name}.`);
       else setReviewing(true);
     }}>
       <h2 class="dialog-title">${t`New role`}</h2>
@@ -147,7 +149,7 @@ function NewRole({ close, done, taken, etag, reload }) {
         <label class="field-label" for="role-name">${t`Name`}</label>
         <input class="input" id="role-name" required autofocus maxlength="50" pattern="[A-Za-z][A-Za-z0-9_\\-]*"
           autocomplete="off" value=${name} aria-describedby="role-hint role-error"
-          onInput=${(/** @type {any} */ event) => setName(event.currentTarget.value)} />
+          onInput=${(/** @type {any} */ event) => (setName(event.currentTarget.value), setWrong(""))} />
         <span class="hint" id="role-hint">${t`Letters, digits, - and _, for example editor.`}</span>
       </p>
       <p class="field-error" role="alert" id="role-error">${wrong}</p>

@@ -11,6 +11,7 @@ import { counted } from "../text.js";
 import { html, useState } from "../vendor/preact.js";
 import { InviteDialog } from "./invite-dialog.js";
 import { lastSeen } from "./requests.js";
+import { SignInNotice } from "./sign-in-notice.js";
 import { PeopleTabs } from "./tabs.js";
 import { UserDialog } from "./user-dialog.js";
 
@@ -42,6 +43,7 @@ export function UsersPage() {
     </header>
     <${PeopleTabs} model=${model} current="people" />
     <p class="site-told" role="status">${message.text}</p>
+    ${value?.meta.passwordSignIn === false && html`<${SignInNotice} changed=${reload} />`}
     ${!may && html`<${Empty} title=${t`Your role can't see users`}>
       ${t`An administrator can grant it with user: [find].`}<//>`}
     ${may && html`<div class="account-filter">

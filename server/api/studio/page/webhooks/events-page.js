@@ -55,7 +55,7 @@ export function EventsPage({ params }) {
       <select class="select" aria-label=${t`Event`} value=${events}
         onChange=${(/** @type {any} */ event) => choose({ events: event.currentTarget.value })}>
         <option value="">${t`All events`}</option>
-        ${KINDS.map((kind) => html`<option key=${kind} value=${kind}>${kind}</option>`)}
+        ${KINDS.map(([kind, label]) => html`<option key=${kind} value=${kind}>${label}</option>`)}
       </select>
       <span class="site-note" role="status">${isPaused
         ? (waiting ? t`Paused: ${counted(waiting)} new` : t`Paused`)

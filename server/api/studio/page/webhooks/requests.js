@@ -38,9 +38,18 @@ import { counted } from "../text.js";
  * @property {string | null} previousSecretUntil
  */
 
-/** The kinds of events among which a user can choose. */
-export const KINDS = ["entry.create", "entry.update", "entry.publish", "entry.unpublish", "entry.delete",
-  "media.*", "schema.update", "site.update"];
+/** The kinds of events among which a user can choose, with what they stand for. */
+export const KINDS = [
+  ["entry.*", t`All changes to documents`],
+  ["entry.create", t`A document is created`],
+  ["entry.update", t`A document is changed`],
+  ["entry.publish", t`A document is published`],
+  ["entry.unpublish", t`A document is unpublished`],
+  ["entry.delete", t`A document is deleted`],
+  ["media.*", t`Media are changed`],
+  ["schema.update", t`Content types are changed`],
+  ["site.update", t`Settings are changed`],
+];
 
 /** Return the API's path for a webhook. @param {string} name */
 export const webhookPath = (name) => `webhooks/${encodeURIComponent(name)}`;

@@ -62,17 +62,19 @@ export function WebhookDialog({ webhook, etag, close, done, reload }) {
       <${Input} ...${field("url")} label="URL" required maxlength="2000"
         hint=${webhook?.url.endsWith("…") ? t`What comes after the host is hidden. To keep it, don't change the URL.`
           : ""} />
-      <${Picks} ...${field("events")} label=${t`Events`} choices=${["entry.*", ...KINDS].map((kind) => [kind, kind])} />
+      <${Picks} ...${field("events")} label=${t`Events`} choices=${KINDS} />
       <${Picks} ...${field("types")} label=${t`Content types`} choices=${types} />
       ${model.locales.length > 1 && html`<${Picks} ...${field("locales")} label=${t`Locales`}
         choices=${model.locales.map(({ code, name }) => [code, name])} />`}
       <${Choice} ...${field("status")} label=${t`Status`} choices=${["", "published", "draft"]}
         labels=${{ "": t`All`, published: t`Published`, draft: t`Draft` }} />
-      <${Input} ...${field("debounce")} label=${t`Debounce`}
+      <${Input} ...${field("debounce")} label=${t`Wait for a pause`}
         hint=${t`For example 10s: one request for all changes, after a pause of this length.`} />
       <${Input} ...${field("headers")} label=${t`Headers`} lines
         hint=${t`One on each line, for example Authorization: Bearer abc. ${HIDDEN} stands for a hidden value.`} />
       <${Flag} ...${field("enabled")} label=${t`Enabled`} />
+      ${!webhook && html`<p class="hint">
+        ${t`After saving, you get the secret with which the receiver checks signatures.`}</p>`}
       <p class="field-error" role="alert">${wrong.text}</p>
       <${Buttons} close=${close} label=${t`Review and save`} />
     </form>
@@ -93,7 +95,7 @@ function Picks({ values, set, name, label, choices }) {
     ${[...choices, ...others].map(([key, text]) => html`<label key=${key} class="permission-choice">
       <input type="checkbox" checked=${chosen.includes(key)} onChange=${(/** @type {any} */ event) =>
         set({ [name]: [...chosen.filter((one) => one !== key), ...(event.currentTarget.checked ? [key] : [])] })} />
-      ${text}</label>`)}
+      ${text}${key.includes(".") && html` <span class="hint">${key}</span>`}</label>`)}
   </fieldset>`;
 }
 
