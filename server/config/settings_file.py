@@ -119,39 +119,64 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 # --- secrets --------------------------------------------------------------------------------------
 
 
-def mask_settings_text(text: str, sent: Collection[str] | None = None) -> str:
+def mask_settings_text(text: str, sent: Collection[str] | None = None, other: str = "") -> str:
     """Hide values that can be secret in the text of site.yaml. Raises SyntaxProblem.
 
     Without `sent`, hides all webhooks. Otherwise, hides their secrets and comments, and all header values and
-    ends of URLs that are not in `sent`.
+    ends of URLs that are not in `sent`. Comments on webhooks in the version `other` are hidden, too.
     """
-    read_yaml(text.removeprefix(BOM))
-    root = yaml_nodes(text)
-    if root is None:
-        return text
-    masked = [key.path for key in KEYS.values() if key.secret or key.value_type == PREVIEWS]
-    if sent is not None:
-        masked.remove((WEBHOOKS,))
-    hidden = [(node, HIDDEN) for path in masked for node in _nodes_at(root, path)]
-    if sent is not None:
-        hidden += [part for node in _nodes_at(root, (WEBHOOKS,)) for part in _webhook_secrets(node, sent)]
+    root, hidden = _nodes(text), list[tuple[Node, str]]()
+    if root:
+        masked = [key.path for key in KEYS.values() if key.secret or key.value_type == PREVIEWS]
+        if sent is not None:
+            masked.remove((WEBHOOKS,))
+            for node in _nodes_at(root, (WEBHOOKS,)):
+                hidden += _webhook_secrets(node, sent)
+        hidden += [(node, HIDDEN) for path in masked for node in _nodes_at(root, path)]
     # The end of a literal or folded block includes the line end.
     spans = [(node.start, len(text[node.start : node.end].rstrip()), shown) for node, shown in hidden]
     replacements = [Replacement(start, start + length, shown) for start, length, shown in spans if length]
-    return apply_replacements(text, [*replacements, *_comments_on_webhooks(text, root, replacements)])
+    # A deleted section can leave comments.
+    other_root = _nodes(other)
+    found = _comments(other, other_root)
+    old = {other[start:end] for start, end in found if _is_on_webhooks(other, other_root, start)}
+    comments = [
+        Replacement(start, end, f"# {HIDDEN}")
+        for start, end in _comments(text, root, replacements)
+        if text[start:end] in old or _is_on_webhooks(text, root, start)
+    ]
+    return apply_replacements(text, [*replacements, *comments])
 
 
-def _comments_on_webhooks(text: str, root: Node, hidden: Iterable[Replacement]) -> Iterator[Replacement]:
-    starts = sorted(key.start for key in root.keys)
-    hashes = [*_scalar_spans(text, root), *((one.start, one.end) for one in hidden)]
-    for i in root.all(WEBHOOKS):
-        position = root.keys[i].end
-        end = next((one for one in starts if one > position), len(text))
-        while (start := text.find("#", position, end)) >= 0:
-            position = max((last for first, last in hashes if first <= start < last), default=0)
-            if not position:
-                position = next(_LINE_END.finditer(text, start)).start()
-                yield Replacement(start, position, f"# {HIDDEN}")
+def _nodes(text: str) -> Node | None:
+    read_yaml(text.removeprefix(BOM))
+    return yaml_nodes(text)
+
+
+def _comments(text: str, root: Node | None, hidden: Iterable[Replacement] = ()) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each comment that is not in a hidden part of the text."""
+    scalars = _scalar_spans(text, root) if root else ()
+    hashes = [*scalars, *((one.start, one.end) for one in hidden)]
+    position = 0
+    while (start := text.find("#", position)) >= 0:
+        position = max((last for first, last in hashes if first <= start < last), default=0)
+        if not position:
+            position = next(_LINE_END.finditer(text, start)).start()
+            yield start, position
+
+
+def _is_on_webhooks(text: str, root: Node | None, comment: int) -> bool:
+    """Return whether a comment is in the section of webhooks, or in the lines right above it."""
+    keys = root.keys if root else ()
+    for key in (key for key in keys if key.value == WEBHOOKS):
+        end = min((other.start for other in keys if other.start > key.start), default=len(text))
+        if key.end <= comment < end:
+            return True
+        above = text[comment : key.start].splitlines()
+        own_line = not text[:comment].rpartition("\n")[2].strip()
+        if comment < key.start and own_line and all(line.lstrip().startswith("#") for line in above):
+            return True
+    return False
 
 
 def _scalar_spans(text: str, node: Node) -> Iterator[tuple[int, int]]:

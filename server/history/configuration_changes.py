@@ -46,18 +46,19 @@ def diffs(root: Path, changed: Changed) -> Iterator[ConfigurationChange]:
     files = [file for pair in changed.values() for file in pair if file]
     contents = read_blobs(root, [file.id for file in files])
     for path, (before, after) in changed.items():
-        sides = [_lines(path, next(contents)) if file else [] for file in (before, after)]
+        one, two = (next(contents) if file else b"" for file in (before, after))
+        old, new = _lines(path, one, two), _lines(path, two, one)
         action = "create" if before is None else "delete" if after is None else "update"
-        old, new = sides
         shown = None if old is None or new is None else diff_lines(old, new)
         yield ConfigurationChange(path, action, shown)
 
 
-def _lines(path: str, data: bytes | None) -> list[str] | None:
-    if data is None or len(data) > _MAX_FILE_BYTES:
+def _lines(path: str, data: bytes | None, other: bytes | None) -> list[str] | None:
+    if data is None or other is None or len(data) > _MAX_FILE_BYTES:
         return None
     try:
         text = decode(data)
-        return (mask_settings_text(text) if path == SETTINGS else text).splitlines()
+        shown = mask_settings_text(text, other=decode(other)) if path == SETTINGS else text
+        return shown.splitlines()
     except (SyntaxProblem, ConflictError):  # Secrets can't be found in a file with a syntax error.
         return None

@@ -147,8 +147,9 @@ def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) 
             return None
         if is_settings:
             # Without context, unchanged comments are not shown. As in dry runs, they can contain secrets.
-            old, new = (mask_settings_text(decode(side)).splitlines() for side in (data, now))
-            return diff_lines(old, new, 0)
+            old, new = decode(data), decode(now)
+            masked = mask_settings_text(old, other=new), mask_settings_text(new, other=old)
+            return diff_lines(masked[0].splitlines(), masked[1].splitlines(), 0)
         before = _mask_passwords(changed_file, decode(data), state)
         after = _mask_passwords(changed_file, decode(now), state, before.passwords)
     except (OSError, SyntaxProblem, ConflictError):

@@ -239,7 +239,8 @@ def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequenc
     _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
-    return [settings_diff(before, mask_settings_text(before, ()), mask_settings_text(after, change.sent))]
+    shown = mask_settings_text(after, change.sent, before)
+    return [settings_diff(before, mask_settings_text(before, ()), shown)]
 
 
 def make_change(

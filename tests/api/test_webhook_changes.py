@@ -482,6 +482,15 @@ def test_a_created_webhook_is_shown_even_if_git_takes_it_back_at_once(api: Api) 
     assert [webhook.name for webhook in api.site.state.settings.webhooks] == ["build", "cache"]
 
 
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_a_dry_run_that_deletes_the_last_webhook_shows_no_comments(api: Api, indent: str) -> None:
+    text = f"webhooks:\n  - {{name: a, url: {URL}}}\n{indent}# https://x.example.org/hunter2\n"
+    write(api.root, {"site.yaml": text})
+    api.site.refresh()
+    answer = send(api, "DELETE", "/webhooks/a?dryRun=true")
+    assert (answer.status, "hunter2" in answer.text, "-webhooks:" in answer.text) == (200, False, True)
+
+
 def test_a_change_is_one_commit(tmp_path: Path) -> None:
     write(tmp_path, {**FILES, "site.yaml": SITE + "git: {commit: each}\n", ".gitignore": ".bifolio/\n"})
     commit_all(tmp_path)

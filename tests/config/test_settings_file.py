@@ -168,6 +168,19 @@ def test_comments_on_webhooks_are_masked(sent: tuple[()] | None) -> None:
     assert ("name: a#b # (hidden)" in masked) == (sent is not None)
 
 
+def test_comments_that_a_deleted_webhook_leaves_are_masked() -> None:
+    before = "# hunter2\nwebhooks:\n  - {name: a, url: https://x.org}\n  # hunter2\n# hunter2\n"
+    for after in (
+        "# hunter2\n# hunter2\n{}\n",
+        "name: Pier  # ours\n# hunter2\n",
+        "  # hunter2\nname: Pier\n",
+    ):
+        masked = mask_settings_text(after, (), before)
+        assert "hunter2" not in masked
+        assert masked == after.replace("hunter2", HIDDEN)
+    assert "hunter2" not in mask_settings_text(before)
+
+
 def test_names_of_settings_and_entries() -> None:
     assert [
         found and found[1]
