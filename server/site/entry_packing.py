@@ -10,6 +10,8 @@ from server.storage.entry import Entry
 from server.storage.helper_processes import end_with_parent
 from server.storage.parse_cache import CachedEntry, frame, pack_in_blocks
 
+TIMEOUT_S = 10.0  # The caller may hold the write lock.
+
 
 class EntryPacking:
     """Process that serializes entries for a record of the entire site.
@@ -25,8 +27,11 @@ class EntryPacking:
     def finish(self, entries: Mapping[str, Entry]) -> mmap | bytes:
         """Wait for the process, and return the serialized entries.
 
-        Return no bytes if the process has failed, or if `entries` differs from the entries it has serialized.
+        Return no bytes if the process failed or took longer than TIMEOUT_S, or if `entries` differs from the
+        entries that it serialized.
         """
+        self._process.join(TIMEOUT_S)
+        self._process.kill()
         self._process.join()
         try:
             is_valid = self._process.exitcode == 0 and entries == self._entries
