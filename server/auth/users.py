@@ -165,6 +165,7 @@ class Users:
         role: str,
         confirmed: bool,
         blocked: bool = False,
+        reset_code: str = "",
     ) -> User:
         """Create a user. Raises DuplicateUserError or ValidationError."""
         name, address, timestamp = plain_name(username), plain_address(email), now()
@@ -190,7 +191,18 @@ class Users:
             self._refuse_missing_role(role)
             _refuse_taken(connection, 0, {"email": address, "username": name})
             (made,) = connection.execute(statement, row).fetchall()
-            return _user(made)
+            user = _user(made)
+            if reset_code:
+                _put_code(connection, user, "reset_hash", reset_code)
+            return user
+
+    def invite(self, username: str, email: str, *, role: str) -> tuple[User, str]:
+        """Create a user without a password. Return the invitation code, too.
+
+        Raises DuplicateUserError or ValidationError.
+        """
+        code = _new_code(INVITATION_CODE_TTL_HOURS)
+        return self.create(username, email, None, role=role, confirmed=True, reset_code=code), code
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
         # The error must not reveal whether the name or the email address is taken.
@@ -289,10 +301,9 @@ class Users:
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        # The hash covers the expiry time at the end of the code, so the time can't be forged.
-        code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
+        code = _new_code(hours)
         with self.engine.writing() as connection:
-            connection.execute(f"UPDATE users SET {column} = ? WHERE id = ?", (_hash(code), user.id))
+            _put_code(connection, user, column, code)
         return code
 
     def _spend(self, code: str, column: str, changes: str = "", *values: Any) -> User | None:
@@ -348,6 +359,15 @@ def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> 
             same = (row[field], name_key(row[field]), plain_address(row[field]))
             if connection.execute(statement, (user_id, *same * 3)).fetchone():
                 raise DuplicateUserError(f"{field.capitalize()} already taken")
+
+
+def _new_code(hours: float) -> str:
+    # The hash covers the expiry time at the end of the code, so the time can't be forged.
+    return f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
+
+
+def _put_code(connection: Connection, user: User, column: str, code: str) -> None:
+    connection.execute(f"UPDATE users SET {column} = ? WHERE id = ?", (_hash(code), user.id))
 
 
 def _hash(code: str) -> str:

@@ -103,10 +103,8 @@ class UserManagement:
         values = self._read_user(data, creating=True)
         role = values.get("role", DEFAULT_ROLE)
         require_assignable(self.caller.actor, self.settings, role)
-        user = self.directory.users.create(
-            values["username"], values["email"], None, role=role, confirmed=True
-        )
-        return self._listed([user])[0], self.directory.users.invitation_code(user)
+        user, code = self.directory.users.invite(values["username"], values["email"], role=role)
+        return self._listed([user])[0], code
 
     def invite_again(self, key: str) -> tuple[ListedUser, str]:
         """Return a new code, and invalidate the earlier one. Raises ForbiddenError or NotFoundError."""

@@ -122,6 +122,17 @@ def test_an_invited_user_chooses_a_password_once(api: Api) -> None:
     assert rows(api.get("/users"))["nell"]["invited"] is False
 
 
+def test_a_user_whose_invitation_cant_be_stored_is_not_created(api: Api) -> None:
+    trigger = "BEFORE UPDATE OF reset_hash ON users BEGIN SELECT RAISE(ABORT, 'full'); END"
+    with api.accounts.engine.writing() as connection:
+        connection.execute(f"CREATE TRIGGER full {trigger}")
+    data = {"username": "newcomer", "email": "newcomer@example.org"}
+    assert api.post("/users", data).status >= 500
+    with api.accounts.engine.writing() as connection:
+        connection.execute("DROP TRIGGER full")
+    assert api.post("/users", data).status == 201
+
+
 def test_an_invitation_is_sent_if_there_is_a_mail_server(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[str, str]] = []
     monkeypatch.setattr(mail, "send", lambda settings, to, subject, text: sent.append((to, text)))
