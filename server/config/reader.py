@@ -61,6 +61,7 @@ def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
 
 def survey_file(file: ConfigFile) -> tuple[Settings, list[SetupError]]:
     wrong: list[SetupError] = []
+    file = replace(file, secret_paths=[key.path for key in KEYS.values() if key.secret])
     wrong.extend(_refuse_unknown_keys(file))
     settings = _settings(file, wrong)
     wrong.extend(error for check in _CHECKS for error in check(file, settings))

@@ -64,6 +64,8 @@ DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 # Prefixes of the variables that hold secrets of Bifolio, PostgreSQL and the bucket. Webhooks can't use them.
 _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
+_SECRET_PATHS = (("url",), ("headers",), ("secret",))
+
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
@@ -91,7 +93,7 @@ def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *key_path: str
     """Read all webhooks. Raises SetupError."""
     found: dict[str, Webhook] = {}
     for entry in file.entries(*key_path):
-        webhook = _webhook(entry)
+        webhook = _webhook(replace(entry, secret_paths=_SECRET_PATHS))
         if webhook.name in found:
             raise entry.refuse(f'two webhooks are named "{webhook.name}"', "rename one of them", "name")
         found[webhook.name] = webhook

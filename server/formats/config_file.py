@@ -1,7 +1,7 @@
 """Parser for site.yaml and schema files, with positions."""
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,16 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """Configuration file, or a mapping in one that begins at `top`."""
+    """Configuration file, or a mapping in one that begins at `top`.
+
+    Errors do not contain the values at `secret_paths`.
+    """
 
     path: str
     data: Mapping[str, Any]
     positions: Positions
     top: Position | None = None
+    secret_paths: Collection[KeyPath] = ()
 
     def get(self, *path: str | int) -> Tree:
         """Return the value at a path of keys and list indexes, or None."""
@@ -66,7 +70,9 @@ class ConfigFile:
     def refuse_value(self, requirement: str, fix: str, *path: str | int) -> SetupError:
         """Return an error. `requirement` completes "must …"."""
         name = ".".join(key for key in path if isinstance(key, str))
-        return self.refuse(f"{name} must {requirement} (found {describe_value(self.get(*path))})", fix, *path)
+        is_secret = any(path[: len(secret)] == secret for secret in self.secret_paths)
+        found = "" if is_secret else f" (found {describe_value(self.get(*path))})"
+        return self.refuse(f"{name} must {requirement}{found}", fix, *path)
 
     def refuse_key(self, message: str, fix: str, *path: str | int) -> SetupError:
         line, column, _ = self.position(*path) or Position(1, 1)

@@ -67,8 +67,13 @@ webhooks:
 
 # The text below `webhooks:`, and the expected line and message.
 WRONG = {
-    "  name: a": (1, "webhooks must be a list (found a mapping)"),
-    "  - a": (2, 'webhooks must be a list of mappings (found "a")'),
+    # The value could contain a secret.
+    "  name: a": (1, "webhooks must be a list"),
+    "  - https://a.example/hunter2": (2, "webhooks must be a list of mappings"),
+    "  - {name: a, url: [hunter2]}": (2, "url must be a string"),
+    "  - {name: a, url: env:A, headers: hunter2}": (2, "headers must be a mapping"),
+    "  - {name: a, url: env:A, headers: {X-A: [hunter2]}}": (2, "headers.X-A must be a string"),
+    "  - {name: a, url: env:A, secret: {hunter2: b}}": (2, "secret must be a list of strings"),
     "  - {url: 'https://a.example'}": (2, 'invalid webhook name ""'),
     "  - {name: a}": (2, "url is missing"),
     "  - {name: a/b, url: 'https://a.example'}": (2, 'invalid webhook name "a/b"'),
