@@ -100,14 +100,6 @@ _TESTED = object_of(
     }
 )
 _SECRET = object_of({"data": _WEBHOOK, "meta": object_of({"secret": TEXT})})
-_CREATED = object_of(
-    {
-        "data": _WEBHOOK,
-        "meta": object_of(
-            {"secret": {**TEXT_OR_NULL, "description": "The secret; null if it can't be stored."}}
-        ),
-    }
-)
 _LIST_OR_NULL = or_null(list_of(TEXT))
 _VALUES: dict[str, JsonSchema] = {
     "url": {**TEXT, "pattern": "^https?://[^/?#]"},
@@ -155,7 +147,7 @@ WEBHOOKS = Area(
             "createWebhook", "POST", "/webhooks", may(WEBHOOK, "read", "write"),
             Docs(
                 "Create a webhook in `site.yaml`",
-                {201: response_doc(f"The webhook, and its secret, once{_OR_DIFF}", _CREATED, has_etag=True)},
+                {201: response_doc(f"The webhook, and its secret, once{_OR_DIFF}", _SECRET, has_etag=True)},
                 parameter_refs("ifMatch"), body_of(_body("name", "url")), _CHANGE,
             ),
             dry_run=True, commits="maybe",
