@@ -209,10 +209,10 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def source_state(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
-        """Return the state of a branch, to read or write files.
+        """Return the state in which to read or, if `to_write` is set, write a branch's files.
 
-        Returns the served state for the branch "", or if the branch does not exist and `to_write` is set.
-        Raises UnauthorizedError, ForbiddenError, BusyError, and the errors of PastStates.
+        This is the served state if `branch` is "", or if `to_write` is set and the branch does not exist.
+        Raises UnauthorizedError, ForbiddenError, BusyError, or the errors of PastStates.
         """
         state = self.site.current()
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)

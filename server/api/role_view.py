@@ -14,7 +14,7 @@ READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
 def narrow_to_role(environ: Environ) -> None:
     """Add the requested role to the Authorization header, for `Identities.identify`.
 
-    Raises ForbiddenError for writes, and ValidationError for an empty header.
+    Raises ForbiddenError for writes, or ValidationError for an empty header.
     """
     if environ["REQUEST_METHOD"] not in READ_METHODS:
         raise ForbiddenError(READ_ONLY_MESSAGE)

@@ -143,7 +143,7 @@ class Accounts:
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the valid token with a secret string, or None.
+        """Return the token with this secret string, or None if it is unknown or has expired.
 
         Raises the errors of `CredentialCache.get`.
         """

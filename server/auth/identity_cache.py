@@ -41,7 +41,7 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, bypass_cache: bool = False
     ) -> T | None:
-        """Return a key's cached value, or else that of `read`.
+        """Return a key's cached value, or else the value that `read` returns.
 
         Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be queried.
         """

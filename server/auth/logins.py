@@ -22,7 +22,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login that ends after `longest`, or `idle` without a renewal."""
+        """Create a login that ends after `longest`, or after `idle` without a renewal."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -59,7 +59,10 @@ class Logins:
         return found[0] if found else None
 
     def get_cached(self, login_id: str, *, waits: bool = True, bypass_cache: bool = False) -> Login | None:
-        """Return an active login, or None. Raises the errors of `CredentialCache.get`."""
+        """Return a login, or None if it does not exist or has ended.
+
+        Raises the errors of `CredentialCache.get`.
+        """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, bypass_cache=bypass_cache)
         return login if login and login.expires_at > now() else None
 

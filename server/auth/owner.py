@@ -25,7 +25,10 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange a key for a session's secret string, or None. Raises OSError."""
+    """Exchange a key for a session's secret string.
+
+    Return None if the key is unknown or has expired. Raises OSError.
+    """
     folder, session = _make_folder(root), SESSION_PREFIX + secrets.token_urlsafe(32)
     path = _file(folder, key, "key")
     if age_of(path) > KEY_TTL_S:

@@ -25,7 +25,7 @@ from server.schema.model import Attribute, Schema, Type
 def narrow_query(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """Restrict a query to what the actor may read. `own_draft`: the actor has just written the draft.
 
-    Raises ForbiddenError for hidden drafts, and KeyNameError for a filter or sort key.
+    Raises ForbiddenError for hidden drafts, or KeyNameError for a filter or sort key.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):

@@ -44,7 +44,7 @@ def _role(name: str) -> Role:
 
 
 def resolve_role(settings: Settings, reference: object, *, strict: bool = False) -> Role | None:
-    """Return the role that a request refers to, or None.
+    """Return the role that a request refers to, or None if there is no such role.
 
     `reference` is a name, a documentId, an id, or `{"connect": [{"id": 1}]}`. `strict` rejects an ambiguous
     or partly wrong one.

@@ -66,7 +66,7 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous key in its grace period, or None. Raises SetupError."""
+    """Return the previous key, or None if there is none or its grace period has ended. Raises SetupError."""
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
         return PreviousKey(given, float("inf")) if given else None

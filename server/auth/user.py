@@ -83,7 +83,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return a user's JSON, as in login responses."""
+    """Return the JSON object for a user in login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,

@@ -123,7 +123,7 @@ class Users:
         return _user(row) if row else None
 
     def get_cached(self, user_id: int, *, waits: bool = True, bypass_cache: bool = False) -> User | None:
-        """Return a user, or None. Raises the errors of `CredentialCache.get`."""
+        """Return a user, or None if there is no such user. Raises the errors of `CredentialCache.get`."""
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, bypass_cache=bypass_cache)
 
     def _read(self, key: str) -> User | None:
@@ -290,14 +290,17 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Use up a password reset code. Return its user, or None."""
+        """Use up a password reset code. Return its user, or None if the code is invalid or has expired."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm an email address. Return the still unconfirmed user, or None."""
+        """Confirm an email address.
+
+        Return the user as it was before, or None if the code is invalid or has expired.
+        """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:

@@ -268,7 +268,7 @@ class _ReadyMessage:
         return is_ready
 
     def studio_url(self) -> str:
-        """Return a URL that signs in to the studio, or ""."""
+        """Return a URL that signs in to the studio, or "" if none should be offered."""
         # No URL is offered if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site

@@ -12,7 +12,7 @@ class SettingKey:
     - `attributes`: the path in `Settings`.
     - `editable`: the API can change the value.
     - `secret`: the API must not show the value.
-    - `bounds`: what the API accepts, as in site.yaml.
+    - `bounds`: the values that the API accepts, written as in site.yaml.
     - `restart`: changes need a restart.
     """
 

@@ -29,9 +29,9 @@ Path = tuple[str, ...]
 
 
 def find_setting(dotted_name: str) -> tuple[SettingKey, Path] | None:
-    """Return a setting and its value's path, or None.
+    """Return a setting and the path of its value in site.yaml, or None if there is no such setting.
 
-    The name is that of a setting (`api.page_size.max`) or entry (`preview.article`).
+    `dotted_name` names a setting (`api.page_size.max`) or one entry of a setting (`preview.article`).
     """
     if dotted_name in KEYS:
         return KEYS[dotted_name], KEYS[dotted_name].path

@@ -266,7 +266,10 @@ _LONG_NAMES = {name: ALIASES.get(name, name) for name in PARAMETERS}
 def read_transformation(
     parameters: Mapping[str, str], presets: Mapping[str, Transformation]
 ) -> Transformation | None:
-    """Return the requested transformation, or None. Raises TransformationError."""
+    """Return the requested transformation, or None if no parameter requests one.
+
+    Raises TransformationError.
+    """
     asked: dict[str, tuple[str, str]] = {}
     for name in PARAMETERS:
         if name in parameters:

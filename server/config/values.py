@@ -107,7 +107,7 @@ def size(file: ConfigFile, default: int, *key_path: str) -> int:
 
 
 def parse_size(text: str) -> int | None:
-    """Return the bytes in a size such as `200 MB`, or None."""
+    """Return the bytes in a size such as `200 MB`, or None for other text."""
     matched = _SIZE.fullmatch(text.strip())
     return int(matched[1]) * _UNITS[matched[2].lower()] if matched else None
 

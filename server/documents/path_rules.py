@@ -76,7 +76,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> PathClaim | None:
-        """Return the document version to which a path belongs, or None."""
+        """Return the document version to which a path belongs, or None if no document can be there."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):

@@ -1,4 +1,4 @@
-"""Deduplication of events of machines with one log (docs/events.md)."""
+"""Deduplication of events of machines that share one log (docs/events.md)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path

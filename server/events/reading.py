@@ -225,7 +225,7 @@ def read_page(
 ) -> EventPage:
     """Return up to `limit` selected, visible events after `since`.
 
-    `count_examined` receives the number of events read. Raises GoneError and StorageError.
+    `count_examined` receives the number of events read. Raises GoneError or StorageError.
     """
     bounds = database.bounds()
     require_available(bounds, since)

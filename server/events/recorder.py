@@ -78,7 +78,8 @@ class Recorder:
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
         """Log the events of `record`.
 
-        Return the last number, or None to log them later. Storage and git errors are logged, not raised.
+        Return the last event's number, or None if they will be logged later. Storage and git errors are
+        logged, not raised.
         """
         try:
             with self.database.writing(

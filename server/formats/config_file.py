@@ -29,7 +29,7 @@ class ConfigFile:
     secret_paths: Collection[KeyPath] = ()
 
     def get(self, *path: str | int) -> Tree:
-        """Return the value at a path of keys and list indexes, or None."""
+        """Return the value at a path of keys and list indexes, or None if there is none."""
         value: Tree = self.data
         for key in path:
             if isinstance(value, dict):

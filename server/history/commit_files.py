@@ -49,7 +49,7 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
     """Return the configuration in a commit.
 
-    Raises SetupError if it is invalid, StorageError if the disk is full, and GitError.
+    Raises GitError, SetupError if it is invalid, or StorageError if the disk is full.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -69,7 +69,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
     """Copy a blob to an unnamed temporary file and open it.
 
-    Raises NotFoundError if the clone lacks it, and StorageError if the disk is full.
+    Raises NotFoundError if the clone lacks it, or StorageError if the disk is full.
     """
     try:
         with ExitStack() as stack:

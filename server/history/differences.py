@@ -265,7 +265,7 @@ def content_at(
     may_see: Callable[[str], bool] | None = None,
     viewer: Viewer | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit ("" for the disk), or None.
+    """Return a document's content at a commit ("" for the disk), or None without a readable file.
 
     `versions` must be complete, since they reveal earlier paths.
     """

@@ -105,7 +105,10 @@ class PastStates:
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """Return the id of a branch's last commit, or "". Raises ConflictError if the site has no commits."""
+        """Return the id of a branch's last commit, or "" if there is no such branch.
+
+        Raises ConflictError if the site has no commits.
+        """
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:

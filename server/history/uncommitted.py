@@ -122,7 +122,7 @@ def commit_changes(
 ) -> str:
     """Commit files and return the commit id.
 
-    Raises ValidationError for an empty message or unknown path, and ConflictError if git fails.
+    Raises ValidationError for an empty message or unknown path, or ConflictError if git fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)

@@ -167,7 +167,7 @@ class Versions:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_type_document_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's current or deleted document, or ""."""
+        """Return the documentId of a single type's current or deleted document, or "" if it never had one."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")

@@ -19,10 +19,10 @@ def find_visible_changes(
     *,
     default: bool,
 ) -> list[bool]:
-    """Return for each version whether its viewer may know that something changed, or `default` after
-    MAX_EXAMINED doubtful ones.
+    """For each version, return whether its viewer may know that something changed.
 
-    Raises LimitError.
+    After MAX_EXAMINED uncertain versions, return `default` for further ones. Raises LimitError if the request
+    costs too much.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

@@ -39,7 +39,7 @@ class MediaUsage:
         return self._uses
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "MediaUsage":
-        """Return the next snapshot's index. `changes` is by uid."""
+        """Return the next snapshot's index. `changes` is keyed by uid."""
         if self._uses is None:
             return MediaUsage()
         uses = self._uses

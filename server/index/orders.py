@@ -24,7 +24,7 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for an order by values of related documents.
 
-    Each path is a chain of row positions to follow to the value, and True for descending order.
+    For each sort key, `paths` has the row positions to follow to the value, and True for descending order.
     """
 
     uid: str

@@ -274,7 +274,7 @@ def _schema_words(file: _ConfigurationFile, path: tuple[str, ...]) -> Words:
 
 
 def hover_configuration(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of the key or value at a position, or None."""
+    """Return the description of the key or value at a position, or None if there is none."""
     found = _node_at(view, path, params)
     if found is None:
         return None

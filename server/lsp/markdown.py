@@ -167,7 +167,7 @@ def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
 
 
 def find_linked_document(view: View, path: str, destination: str) -> Document | None:
-    """Return the document whose page a link without anchor points to, or None."""
+    """Return the document to whose page a link without an anchor points, or None if it points elsewhere."""
     addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
     if not addresses.pages or not destination.startswith("/"):
         return None
@@ -226,7 +226,10 @@ def complete_link(view: View, source: Source, index: int) -> Json:
 
 
 def _unfinished_link(line: str) -> tuple[str, bool] | None:
-    """Return the typed part of a link at a line's end and whether it is an image, or None."""
+    """Return the typed part of a link at a line's end, and whether it is an image.
+
+    Return None if the line does not end within a link.
+    """
     inline, _ = _find_inline_links(line, 0, _OPEN_DESTINATION)
     for found in _OPEN_LINK.finditer(line):
         if found[1] is None:

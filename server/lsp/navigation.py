@@ -117,7 +117,7 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
 
 
 def key_of_link(view: View, path: str, link: str) -> Key | None:
-    """Return the key of the document or media file that a link leads to, or None."""
+    """Return the key of the document or media file that a link leads to, or None for other links."""
     found = resolve_link(view, path, link)
     if found is None:
         return None

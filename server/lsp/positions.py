@@ -112,7 +112,7 @@ def without_surrogates(text: str) -> str:
 
 
 def path_from_uri(uri: object) -> Path | None:
-    """Return the path of a local file's URI, or None."""
+    """Return the path of a local file's URI, or None for other URIs."""
     try:
         parts = urlsplit(str(uri))
     except ValueError:

@@ -24,7 +24,7 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range to rename and the current id, or None."""
+    """Return the range to rename and the current id, or None if nothing can be renamed there."""
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -49,7 +49,7 @@ def _names(source: Source) -> set[KeyPath]:
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
     """Return the edit that renames a document or file with all references.
 
-    Raises ValidationError and the errors of `plan_rename`.
+    Raises ValidationError or the errors of `plan_rename`.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:
@@ -81,7 +81,7 @@ def _edit(view: View, plan: EditorPlan, versions: Mapping[str, int | None]) -> J
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edits that keep references valid when the editor renames files, or None."""
+    """Return the edits that keep references valid when the editor renames files, or None without any."""
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (

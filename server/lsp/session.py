@@ -38,7 +38,7 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return a file's site and its path there, or None."""
+        """Return a file's site and its path there, or None if it is in no site."""
         path = path_from_uri(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:

@@ -64,7 +64,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return a file's text with unsaved edits, or None."""
+        """Return a file's text with unsaved edits, or None if it can't be read."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -135,7 +135,10 @@ class Source:
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path and the document or media file that it refers to, or None."""
+        """Return the attribute at a path, and the document or media file that it refers to.
+
+        Return None if it does not refer to one.
+        """
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)
         if attribute is None and path and path[-1] == "documentId":  # {__type: …, documentId: …}

@@ -31,7 +31,7 @@ def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse `pagination`. As in Strapi, page sizes are limited.
 
-    Raises ValidationError, and PaginationError for both a page and an offset.
+    Raises ValidationError, or PaginationError for both a page and an offset.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = PAGE_PARAMETERS & value.keys(), {"start", "limit"} & value.keys()

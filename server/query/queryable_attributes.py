@@ -28,7 +28,7 @@ def is_hidden(type_: Type, key: str) -> bool:
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return an attribute's only target type, or None."""
+    """Return an attribute's target type, or None if it has none or can have several."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:

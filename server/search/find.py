@@ -41,8 +41,8 @@ def scan(
 ) -> tuple[Ranked, Counter[VersionGroup]]:
     """Search all versions without the index.
 
-    Return the matches, best first, and the number in every group. If no version contains enough words, one is
-    enough.
+    Return the matches, best first, and the number in every group. If no version contains enough of the words,
+    one of them is enough.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}
@@ -189,7 +189,7 @@ class Search:
         *,
         use_index: bool = True,
     ) -> Results:
-        """Return `limit` results from `start`. Raises LimitError, and BusyError if too many are waiting."""
+        """Return `limit` results from `start`. Raises LimitError, or BusyError if too many are waiting."""
         if not question.required:
             return Results([], {}, None, True, self._status)
         if not use_index:

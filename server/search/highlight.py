@@ -69,7 +69,7 @@ class WordFinder:
 
 
 def highlights(document: Document, settings: Settings, finder: WordFinder) -> dict[str, list[Fragment]]:
-    """Return each attribute's best fragments, or some if steps run out."""
+    """Return each attribute's best fragments, or only some of them if the steps run out."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):

@@ -17,8 +17,8 @@ class Status:
     """Status of the search index.
 
     `build` is a random name, new when the index is rebuilt. `shape` is `texts.shape` of the last complete
-    index, or "". `numbers` maps attributes to numbers. `documents` of `total` versions are indexed, and
-    `commits` counts the changes that readers can see.
+    index, or "" if there was none. `numbers` maps attributes to numbers. `documents` of `total` versions are
+    indexed, and `commits` counts the changes that readers can see.
     """
 
     version: str

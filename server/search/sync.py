@@ -128,7 +128,7 @@ class _IndexingSession:
         return BATCH_PAUSE_S
 
     def _pause(self, check_s: float) -> float:
-        """Return the pause in seconds, after a check for changes of `check_s`."""
+        """Return the pause in seconds, after a check for changes that took `check_s` seconds."""
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()

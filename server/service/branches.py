@@ -76,7 +76,10 @@ class SiteBranches:
         return self._branches.all()
 
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
-        """Count visible changed documents on each branch; None if it can't be compared. Raises BusyError."""
+        """Count the visible changed documents on each branch.
+
+        None stands for one that can't be compared. Raises BusyError.
+        """
         caller.budget.take_turn()
         today = Layout(caller.state.schema, caller.state.settings)
         return [

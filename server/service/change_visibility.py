@@ -22,7 +22,7 @@ class ChangeFilter:
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def visible_part(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return the part of a change that the actor may see, or None.
+        """Return the part of a change that the actor may see, or None if all of it is hidden.
 
         `commit` is None for an uncommitted change. A change visible on one side only becomes an addition or a
         deletion.

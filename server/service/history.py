@@ -85,7 +85,7 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the content at a commit ("" for the current files), or None.
+        """Return the content at a commit ("" for the current files), or None if there was none.
 
         The published version stands in for a missing draft. `may_see` can reject paths.
         """
@@ -219,9 +219,10 @@ class Histories:
         return visible_message(commit, timeline, changes, hidden.get(commit.id, ()))
 
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
-        """Return, by commit, the updated files in which the caller sees no change.
+        """For each commit, return the updated files whose changes are all hidden from the caller.
 
-        Updates beyond a limit count as hidden. Raises LimitError.
+        After MAX_EXAMINED uncertain updates, further ones count as hidden. Raises LimitError if the request
+        costs too much.
         """
         if caller.actor.everything:
             return {}
@@ -241,9 +242,10 @@ class Histories:
         return hidden
 
     def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
-        """Return the versions in which the caller sees a change, and those beyond the limit.
+        """Return the versions in which the caller sees a change.
 
-        Raises LimitError.
+        After MAX_EXAMINED uncertain versions, further ones are returned too. Raises LimitError if the request
+        costs too much.
         """
         budget = history.caller.budget
         return [
@@ -327,7 +329,7 @@ class Histories:
     ) -> Result:
         """Restore `fields` to their values at a commit, tag, branch or time.
 
-        Raises NotFoundError if there was no such version, and the errors of `Writes.write`.
+        Raises NotFoundError if there was no such version, or the errors of `Writes.write`.
         """
         verb = self.require_restore(history)
         history, (content,) = self._contents_at(history, (self.past.resolve(at), status))
@@ -369,7 +371,7 @@ class Histories:
         return history.content_at(commit, status, may_see)
 
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
-        """Return the schema at a commit, or None for "".
+        """Return the schema at a commit, or None if `commit` is "".
 
         For an invalid schema, return the last valid one on the caller's branch, else raise ConflictError.
         """

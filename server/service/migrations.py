@@ -51,7 +51,7 @@ def write_migration(
 ) -> Outcome[Plan]:
     """Apply a new migration, or the stored ones, in one write.
 
-    Raises ConflictError for uncommitted files unless `uncommitted` is set, and ValidationError if values
+    Raises ConflictError for uncommitted files unless `uncommitted` is set, or ValidationError if values
     would be lost.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)

@@ -30,7 +30,8 @@ Params = Mapping[str, Any]
 class Rendering(NamedTuple):
     """A response's body and entity tag.
 
-    `users` is the version of the user index that it depends on, or None. `cache_tags` may be "".
+    `users` is the version of the user index, or None if the response does not depend on it. `cache_tags` may
+    be "".
     """
 
     body: bytes

@@ -33,7 +33,8 @@ MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
 class ChangeRequest:
     """Requested changes.
 
-    With `lossy`, values may be lost. `if_match` is the version of the plan that the caller saw, or "".
+    With `lossy`, values may be lost. `if_match` is the version of the plan that the caller saw, or "" if it
+    names none.
     """
 
     actor: Actor

@@ -305,7 +305,10 @@ def _require_distinct_name(settings: Settings, new: str) -> None:
 
 
 def remove_role_change(caller: Caller, if_match: str, role: str, users: int) -> SettingsChange:
-    """Return the removal of a role that `users` users have. Raises ForbiddenError."""
+    """Return the change that removes a role.
+
+    `users` is the number of users with this role. Raises ForbiddenError.
+    """
     require_role(caller, "find", "update")
 
     def values_for(settings: Settings) -> Mapping[Path, Any]:

@@ -98,7 +98,7 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
-    """Return a file's text in a commit, or on disk for "".
+    """Return a file's text in a commit, or on disk if `commit` is "".
 
     Raises NotFoundError, ConflictError, StorageError or LimitError.
     """

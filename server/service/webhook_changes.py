@@ -93,8 +93,8 @@ class MadeChange:
     """A change that was made, and the caller with the new state.
 
     - `webhook`: the created or changed webhook
-    - `secret`: the generated secret of a new webhook, or ""
-    - `version`: the version of site.yaml, as in `version_for`
+    - `secret`: the generated secret of a new webhook, or "" if there is none
+    - `version`: the version of site.yaml, as `version_for` returns it
     """
 
     caller: Caller
@@ -270,7 +270,8 @@ def _replacing_state(
 ) -> Iterator[None]:
     """Context manager around the write of site.yaml. It deletes what a former webhook of this name has left.
 
-    `secret` is the secret of a new webhook, or "". Raises StorageError if it can't be stored.
+    `secret` is the generated secret of a new webhook, or "" if there is none. Raises StorageError if it can't
+    be stored.
     """
     with replacing(root, change.name, f"{secret}\n") if secret else nullcontext():
         yield
@@ -421,7 +422,7 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
 def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[tuple[str, ...], str]:
     """Return the path of the value that an error is about, and the message.
 
-    The path is a key, `headers` with a header's name, or "".
+    The path is a key, `headers` with a header's name, or "" if the error is about no value.
     """
     for path, place in new.file.positions.items():
         is_here = place.line == error.line and error.column in (place.column, place.value_column)

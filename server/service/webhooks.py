@@ -76,7 +76,7 @@ class Webhooks:
         self._sees_sent = may_read_sent(caller.actor, self._schema)
 
     def find_all(self) -> list[ListedWebhook]:
-        """Return webhooks as in site.yaml. Raises ForbiddenError or StorageError."""
+        """Return all webhooks, in the order of site.yaml. Raises ForbiddenError or StorageError."""
         self._require("read")
         return [self._listed(webhook) for webhook in self._settings.webhooks]
 
@@ -213,7 +213,7 @@ def _find(settings: Settings, name: str) -> Webhook:
 
 
 def _environment_problem(webhook: Webhook) -> str:
-    """Return why variables can't be used, without naming them, or ""."""
+    """Return why environment variables can't be used, without naming them, or "" if they can."""
     try:
         resolve_environment(webhook, os.environ)
     except SetupError as error:

@@ -95,7 +95,7 @@ class Written:
         return self.write.render(self.state, self.document_id)
 
     def render_within_limits(self) -> Rendering:
-        """Render the document, or only ids and a note beyond a limit.
+        """Render the document or, if it exceeds a limit, only ids and a note.
 
         Raises NotFoundError if it has since been deleted.
         """
@@ -111,7 +111,7 @@ class Result:
     """A command's documents, or a dry run's changes in `files`.
 
     With `Command.diff`, it has both. If a diff is too large, `files` is None and `note` says why. `commit` is
-    "pending" if made later, and "" if never.
+    "pending" if the commit will be made later, or "" if there will be none.
     """
 
     state: State
@@ -124,7 +124,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """Outcome of `Writes.save`. `result` comes from `prepare`; the rest is as in `Result`."""
+    """Outcome of `Writes.save`. `result` comes from `prepare`; the other fields are those of `Result`."""
 
     state: State
     result: Made

@@ -23,7 +23,7 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield each alias as written, with its line number or None."""
+    """Yield each alias as the file contains it, with its line number (None if unknown)."""
     positions: Positions = {}
     try:
         text = decode(data)

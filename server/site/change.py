@@ -34,7 +34,7 @@ class Change:
 class Origin:
     """The source of a change: "api" for this server, "file" for other programs.
 
-    `write` is the id in the commit queue, or "".
+    `write` is the id in the commit queue, or "" if there is none.
     """
 
     source: str = "file"

@@ -191,7 +191,7 @@ def paths_with_new_times(before: CommitTimes, after: CommitTimes, paths: Iterabl
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """Return the difference between two states, or None."""
+    """Return the difference between two states, or None if they are equal."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times

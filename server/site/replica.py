@@ -35,7 +35,7 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 class State:
     """Data that a request reads.
 
-    `first_served_at` is in seconds since 1970. `commit` is checked out, or "".
+    `first_served_at` is in seconds since 1970. `commit` is the checked-out commit, or "" if there is none.
     """
 
     settings: Settings
@@ -52,7 +52,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A prepared change. `cpu_s` includes the time of git commands."""
+    """A prepared change. `cpu_s` includes the CPU time used by git commands."""
 
     state: State
     changeset: Changeset

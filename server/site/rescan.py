@@ -143,7 +143,7 @@ def rescan_all(
     write_counter: int,
     reloaded: ReloadedSite | None = None,
 ) -> Record | None:
-    """Return a record of changes, or None.
+    """Return a record of changes, or None if there are none.
 
     Only `hints` are checked if possible. A new schema needs `reloaded`. Raises SchemaPending if other files
     changed with schemas.
@@ -290,7 +290,7 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _new_configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration or None, and two sets of its files.
+    """Return the new configuration (None if it is unchanged) and two sets of its files.
 
     Files in the first are so new that they must be read again; the second has the others. An invalid file
     keeps the old configuration.

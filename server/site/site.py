@@ -273,7 +273,7 @@ class Site:
         """Write all files that `prepare` changes, or none (docs/files.md).
 
         Return the state, the result, and the commit ("pending" if not known yet, "" if none). Raises
-        BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and errors of `prepare`.
+        BusyError, GitBusyError, RemoteError, ReadOnlySiteError, or errors of `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_locally)(authorship, prepare, request)
@@ -418,7 +418,7 @@ class Site:
     def _repeat_reverted_writes(self) -> None:
         """Repeat writes that git has overwritten. The caller must hold the write lock.
 
-        Raises ApiError and CommitError.
+        Raises ApiError or CommitError.
         """
         contents, number = self._contents, self._journal.lock.counter
         if writes := self.committer.find_reverted():

@@ -72,7 +72,7 @@ class Changeset:
     def text(self, path: str) -> str:
         """Return a file's text with the changes.
 
-        Raises ConflictError if it is missing or not UTF-8, and StorageError.
+        Raises StorageError, or ConflictError if it is missing or not UTF-8.
         """
         if path in self._texts:
             text = self._texts[path]

@@ -198,7 +198,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's mode. Raises OSError, and ConflictError for a removed file."""
+    """Return a file's mode. Raises OSError, or ConflictError for a removed file."""
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:

@@ -53,7 +53,7 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the write lock. Raises BusyError and StorageError."""
+        """Hold the write lock. Raises BusyError or StorageError."""
         with ExitStack() as held:
             try:
                 held.enter_context(self.lock.held())
@@ -93,7 +93,7 @@ class Journal:
         """Apply all writes or none. The caller must hold the write lock.
 
         `permit`, called before the first and after the last replacement, can raise an ApiError to abort.
-        Raises ConflictError if a file has changed since it was read, and StorageError.
+        Raises StorageError, or ConflictError if a file has changed since it was read.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []

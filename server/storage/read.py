@@ -80,7 +80,7 @@ def read_data(
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
     """Return text without a byte order mark, and the signature.
 
-    Raises OSError, and SyntaxProblem if it is not UTF-8 or too large.
+    Raises OSError, or SyntaxProblem if it is not UTF-8 or too large.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
@@ -89,7 +89,7 @@ def read_text(root: Path, path: str) -> tuple[str, Signature]:
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
     """Return bytes and signature. Retries while another program is writing.
 
-    Raises OSError, and SyntaxProblem if it is not a regular file or too large.
+    Raises OSError, or SyntaxProblem if it is not a regular file or too large.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:

@@ -22,7 +22,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the lock. Raises BusyError after `timeout_s`, and OSError."""
+        """Hold the lock. Raises OSError, or BusyError after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=timeout_s):
             raise BusyError()

@@ -14,7 +14,7 @@ MAX_ADDRESS_BYTES = 104  # maximum length of a Unix socket's path on the stricte
 
 
 def rename_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/` if needed and return a message or "".
+    """Rename `.quire/` to `.bifolio/` if needed. Return a message, or "" if nothing was renamed.
 
     Raises SetupError if a server uses the folder or the rename fails.
     """

@@ -65,7 +65,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 def delete_garbage(
     bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD
 ) -> int:
-    """Delete unreferenced objects unless uploaded again. Return how many."""
+    """Delete unreferenced objects, unless they were uploaded again. Return the number of deleted objects."""
     deleted, keys = 0, [one.key for one in garbage.unreferenced]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))

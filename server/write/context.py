@@ -148,7 +148,7 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a version, or None. Raises ConflictError if several files contain it."""
+        """Return a version, or None if there is none. Raises ConflictError if several files contain it."""
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
             raise ConflictError(

@@ -16,7 +16,7 @@ def hash_passwords(
 ) -> list[dict[str, Tree]]:
     """Return the request bodies with hashed passwords.
 
-    Raises ValidationError if there are too many, and BusyError if too many requests wait.
+    Raises ValidationError if there are too many, or BusyError if too many requests wait.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:

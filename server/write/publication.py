@@ -24,7 +24,7 @@ def discard(
 ) -> None:
     """Discard drafts.
 
-    Raises ConflictError if a file has an error, and ValidationError without a published version or, unless
+    Raises ConflictError if a file has an error, or ValidationError without a published version or, unless
     `hides_drafts`, without a draft.
     """
     locales = tuple(locales)

@@ -49,7 +49,7 @@ def rebase(
 ) -> Change:
     """Rebase `change` from `base_version` onto `new_versions`.
 
-    Raises OverlapError for conflicts, and ValidationError for faults in `change`.
+    Raises OverlapError for conflicts, or ValidationError for faults in `change`.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, base_version.type, change.body)

@@ -30,7 +30,7 @@ _QUOTED = (str, int, float, Decimal)
 
 
 def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, or None. `locale` is searched first."""
+    """Return the id of a single type's document, or None if there is none. `locale` is searched first."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):

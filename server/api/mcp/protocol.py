@@ -28,8 +28,8 @@ class Version:
 
     - `is_stateless`: whether each request names the version, instead of `initialize`.
     - `has_structured_content`: whether results have a field for JSON.
-    - `unknown_method_status`: HTTP status.
-    - `resource_not_found`: error code.
+    - `unknown_method_status`: the HTTP status for an unknown method.
+    - `resource_not_found`: the error code for a missing resource.
     """
 
     name: str

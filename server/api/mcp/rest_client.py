@@ -136,10 +136,10 @@ class RestClient:
     def document_versions_at(
         self, paths: Sequence[str], branch: str, *, for_writing: bool = False
     ) -> list[DocumentVersion | None]:
-        """Return the document version that belongs to each path, or None.
+        """For each path, return its document version, or None if no document can be there.
 
-        It may be hidden from the caller. Raises UnauthorizedError, or ForbiddenError if the caller may not
-        read files.
+        The version may be hidden from the caller. Raises UnauthorizedError, or ForbiddenError if the caller
+        may not read files.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
         state = self._app.source_state(environ, branch, to_write=for_writing)

@@ -160,7 +160,7 @@ def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: S
 
 
 def parse_watched(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
-    """Return the resource with this URI, or None. Raises RpcError."""
+    """Return the resource with this URI, or None if it can't exist. Raises RpcError."""
     found = read_uri(uri, rest)
     if found is None:
         return None

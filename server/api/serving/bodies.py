@@ -78,7 +78,7 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append bytes. Raises BusyError if no space is left, and OSError."""
+        """Append bytes. Raises OSError, or BusyError if no space is left."""
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, is_small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size

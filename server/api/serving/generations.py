@@ -109,7 +109,10 @@ class Generations:
                     return 0
 
     def _fork_if_due(self) -> float | None:
-        """Fork the next generation if due. Return the seconds until then, or None."""
+        """Fork the next generation if due.
+
+        Return the seconds until it is due, or None if there is nothing to wait for.
+        """
         if not self._is_requested or self._next is not None or self._is_taken_over:
             return None
         left = self._due - time.monotonic()

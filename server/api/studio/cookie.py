@@ -23,7 +23,7 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 def authenticate_by_cookie(environ: Environ) -> None:
     """Authenticate a request by its cookie.
 
-    Raises ForbiddenError for another origin, and UnauthorizedError for the owner's session on another
+    Raises ForbiddenError for another origin, or UnauthorizedError for the owner's session on another
     machine.
     """
     path = environ["PATH_INFO"]

@@ -54,7 +54,10 @@ def update_webhooks(
 
 
 def last_before(connection: Connection, written_at: float, now: float) -> int:
-    """Return the number of the last event before site.yaml was saved. Events of the last minute count."""
+    """Return the number of the last event before site.yaml was saved at `written_at`.
+
+    Only events of the last SAME_MOMENT_S seconds count as later ones.
+    """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     since = from_seconds(max(written_at, now - SAME_MOMENT_S))
     latest = "SELECT seq, at FROM events ORDER BY seq DESC LIMIT ?"

@@ -32,7 +32,10 @@ def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[
 
 
 def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
-    """Return until when the previous secret also signs, or None. Raises SetupError."""
+    """Return the time until which the previous secret also signs, or None if it does not.
+
+    Raises SetupError.
+    """
     if webhook.secrets:
         return None
     later = [until for _, until in _read(root, webhook.name)[1:] if now < until < now + 2 * OVERLAP_S]

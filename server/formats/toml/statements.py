@@ -168,7 +168,7 @@ def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
 
 
 def first_duplicate_of_last(text: str) -> Statement | None:
-    """Return the first statement with the last one's key, or None.
+    """Return the first statement with the same key as the last, or None if there is none.
 
     The text must end after the value that tomllib rejected.
     """

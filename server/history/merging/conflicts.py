@@ -142,7 +142,10 @@ class ConflictCollector:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise MergeConflictError, with only visible values, if conflicts are unresolved."""
+        """Raise MergeConflictError if conflicts are unresolved.
+
+        The error contains only values that the viewer may see.
+        """
         if not self.documents and not self.files:
             return
         reported = [

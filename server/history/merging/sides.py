@@ -81,7 +81,7 @@ def changed_files_of(
     """Return the files changed since base, by path relative to the site.
 
     Raises ConflictError for forbidden paths. Unless `whole_repository`, also raises ConflictError for special
-    files and LimitError for too many.
+    files, or LimitError for too many.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)

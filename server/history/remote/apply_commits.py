@@ -90,7 +90,7 @@ class Takeover:
     ) -> AppliedCommit:
         """Apply a remote commit to the served branch, which must be `branch` if given.
 
-        `authorship` is the author of a write made by Bifolio. Raises RemoteMergeError, BusyError and
+        `authorship` is the author of a write made by Bifolio. Raises RemoteMergeError, BusyError or
         StorageError.
         """
         with self.exclusive():

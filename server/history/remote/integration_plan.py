@@ -48,7 +48,7 @@ class Target:
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
     """Return the commit to check out.
 
-    `known_commit` is the last merged remote commit, or "". Raises RemoteMergeError.
+    `known_commit` is the last merged remote commit, or "" if none has been merged. Raises RemoteMergeError.
     """
     root = past.site.root
     rewritten = bool(known_commit) and not is_ancestor(root, known_commit, remote_commit)

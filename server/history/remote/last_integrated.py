@@ -25,7 +25,7 @@ def set_last_commit(root: Path, branch: str, commit: str) -> None:
 def create_backup_ref(root: Path, branch: str, commit: str) -> str:
     """Return a ref that keeps git from deleting a commit, creating it if necessary.
 
-    Raises CommitError and GitError.
+    Raises CommitError or GitError.
     """
     options = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE_REF}/{branch}/")
     if existing := (git(root, "for-each-ref", *options) or "").strip():

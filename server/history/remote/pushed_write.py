@@ -131,7 +131,7 @@ def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
 def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
     """Call `take_over` until it succeeds.
 
-    Raises NotServedError if local edits conflict, and BusyError after `deadline`.
+    Raises NotServedError if local edits conflict, or BusyError after `deadline`.
     """
     while True:
         try:

@@ -19,7 +19,7 @@ class RemoteStatus:
     - `state`: CURRENT, BEHIND (remote commits can't be applied) or AWAY (fetching fails)
     - `commits`: the number of remote commits that are not served yet
     - `files`: the files that block remote commits
-    - `asked`: when the remote last responded
+    - `asked`: the time of the last fetch to which the remote responded
     """
 
     state: str = CURRENT

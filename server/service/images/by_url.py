@@ -119,7 +119,7 @@ class Images:
     ) -> MediaFile | ParameterRedirect | BucketUrl | None:
         """Return a transformed image, or None if none is requested. `commit` is "" for current files.
 
-        Raises ValidationError, ForbiddenError, NotFoundError, RateLimitError, BusyError, StorageError, and
+        Raises ValidationError, ForbiddenError, NotFoundError, RateLimitError, BusyError, StorageError, or
         the bucket's errors.
         """
         settings = self._files.site.state.settings.media

@@ -97,7 +97,7 @@ def check_max_edge(
 
 
 def url_problem(root: Path, media: MediaSettings, url: str) -> str:
-    """Return why the server would reject an image URL, or ""."""
+    """Return why the server would reject an image URL, or "" if it would not."""
     parts = urlsplit(url)
     requested = {name: value for name, value in parse_qsl(parts.query) if name in PARAMETERS}
     if not media.transform.enabled:

@@ -21,8 +21,8 @@ from server.storage.media import mime_type, stored_object
 class MediaFile:
     """An open media file, which the caller must close.
 
-    `digest` is "" if unknown. `modified` is Unix time in seconds. `versions` are the hashes that `v` may
-    name; None for a stored file.
+    `digest` is "" if unknown. `modified` is Unix time in seconds. `versions` are the hashes that the
+    parameter `v` may name, or None for a stored file.
     """
 
     file: IO[bytes]

@@ -264,7 +264,7 @@ def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Map
 
 
 def _find_loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
-    """Return the loop from `source` via `target`, or []."""
+    """Return the loop from `source` via `target`, or [] if there is none."""
     chain = [source, target]
     while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:
         chain.append(edges[chain[-1]])

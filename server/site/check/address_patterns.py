@@ -65,7 +65,10 @@ class AddressPattern:
     parts: tuple[Part, ...]
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the named parts' values, or None. Parts are greedy, earlier ones first."""
+        """Return the named parts' values, or None if the path does not match.
+
+        Parts are greedy, earlier ones first.
+        """
         first = self.parts[0] if self.parts else None
         if isinstance(first, LiteralPart) and not path.startswith(first.texts):
             return None  # A quick test that excludes most addresses.

@@ -49,7 +49,7 @@ class LinkTargets:
         self._aliases = PathAliases(audit.root)
 
     def find_fault(self, page: Page, link: Link) -> tuple[str, str] | None:
-        """Return what is wrong with a link and how to fix it, or None."""
+        """Return what is wrong with a link and how to fix it, or None if it has no fault."""
         what = "the image" if link.kind == "image" else "the link"
         if link.kind == "undefined":
             if link.target.casefold() in page.defined_references:
@@ -79,7 +79,7 @@ class LinkTargets:
         return None
 
     def resolve(self, source_path: str, target: str) -> str | None:
-        """Return the file that a link in `source_path` points to, or None.
+        """Return the file that a link in `source_path` points to, or None if that is unknown.
 
         For a page, this is its document's file.
         """

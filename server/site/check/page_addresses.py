@@ -95,7 +95,7 @@ class PageAddresses:
         return self._urls[document]
 
     def address_after_rename(self, document: Document, new_path: str) -> str | None:
-        """Return a document's address after a rename of its file, or None."""
+        """Return a document's address after a rename of its file, or None if it would have none."""
         before, after = self._layout.claim(document.path), self._layout.claim(new_path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -121,7 +121,7 @@ class PageAddresses:
         return origin_of(url) if url else ""
 
     def document_at(self, target: str, origin: str = "") -> Document | None:
-        """Return the document at an address, preferably published, or None.
+        """Return the document at an address, preferably published, or None if there is none.
 
         An `index` page is also found at its folder's address.
         """

@@ -65,7 +65,7 @@ class DocumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Up to MAX_PROBLEMS problems. `applied` is `Site.applied` then."""
+    """Up to MAX_PROBLEMS problems. `applied` is `Site.applied` at the time of the check."""
 
     problems: tuple[DocumentProblem, ...]
     checked_at: str
@@ -153,7 +153,8 @@ def check(
 ) -> tuple[tuple[DocumentProblem, ...], int]:
     """Return up to MAX_PROBLEMS problems, and the number omitted.
 
-    `snapshots` is a pair: without and with user accounts. `file_problems` are already known.
+    The first of the `snapshots` leaves out user accounts, the second includes them. `file_problems` were
+    already found in individual files.
     """
     snapshot, with_users = snapshots
     audit = Audit(root, settings, snapshot)

@@ -257,7 +257,7 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
 
 
 def with_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot with users, and why relations to them can't be checked, or ""."""
+    """Return the snapshot with users, and why relations to them can't be checked ("" if they can)."""
     if not audit.snapshot.schema.has_user_relations:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").with_users

@@ -115,7 +115,7 @@ def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
 
 
 def find_missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without the documentId of another version."""
+    """Yield a problem for each file that lacks the documentId of the document's other versions."""
     for path, (written, other) in missing_document_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", '
@@ -126,7 +126,7 @@ def find_missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Map each file without a documentId to that of another version, and its path."""
+    """Map each file without a documentId to the documentId and path of another version."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)

@@ -16,10 +16,10 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit. Return new timestamps, or None.
+    """Move the branch to a commit.
 
-    None means that nothing changed or all files must be checked. `move_head` releases git's index lock. The
-    caller must hold this and the write lock.
+    Return new timestamps, or None if nothing changed or all files must be checked. `move_head` releases git's
+    index lock. The caller must hold this and the write lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

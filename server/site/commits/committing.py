@@ -485,7 +485,7 @@ class Committer:
     def find_reverted(self) -> list[Write]:
         """Return writes that repeat those overwritten by git.
 
-        The caller must hold the write lock. Raises CommitError and GitError.
+        The caller must hold the write lock. Raises CommitError or GitError.
         """
         if not self.queue.waiting:
             return []

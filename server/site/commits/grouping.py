@@ -43,7 +43,7 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Return, by path, versions that this group or later writes replaced or wrote.
+        """Map paths to the versions that this group or later writes replaced or wrote.
 
         `own_versions` come from writes that have left the queue.
         """

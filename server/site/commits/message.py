@@ -57,7 +57,7 @@ class PreparedMerge:
 
     `ready` is the merge commit or ""; with `only_if_ready`, no other is made. `changed_files` differ from
     `base`. `committed_at` is in seconds since 1970. `move_branch` returns False if the branch moves later.
-    `index` is the index before. `extra_paths` are checked out by git.
+    `index` is the mark of git's index before the merge. `extra_paths` are checked out by git.
     """
 
     base: str
@@ -79,9 +79,9 @@ class PreparedMerge:
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """A changed document, described for a message such as `Update article "Fog"`.
+    """A changed document, with its description for a commit message, such as `Update article "Fog"`.
 
-    `name` stands at the end of the message.
+    `name` is for the trailer `Bifolio-Document`.
     """
 
     key: Key
@@ -155,7 +155,7 @@ def _change_verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> st
 
 
 def commit_message_for(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
-    """Return the given message, or a list of the documents."""
+    """Return the given message, or else one that lists the documents."""
     if message := clean_message(
         authorship.message or (authorship.describe(result) if authorship.describe else "")
     ):

@@ -29,7 +29,7 @@ def record_own_versions(
     """Record versions of files that later writes also change.
 
     `hook_paths` are always recorded, so that the commit is recognized if this process is killed. Raises
-    CommitError and OSError.
+    CommitError or OSError.
     """
     root, last = repository.root, group.last_by_path
     later = list(group.later_writes(queue.pending(), files))

@@ -33,7 +33,7 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 class OverwrittenWrite:
     """An uncommitted write whose file has changed on disk.
 
-    `basis` holds versions that the write may have replaced or made.
+    `basis` contains the versions of the file that Bifolio knows from before and after the write.
     """
 
     content: bytes | Path | None
@@ -43,7 +43,7 @@ class OverwrittenWrite:
 def overwritten_writes(
     contents: Contents, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
 ) -> dict[str, OverwrittenWrite]:
-    """Return, by path, uncommitted writes whose files have changed on disk and are not served.
+    """Map paths to uncommitted writes whose files have changed on disk and are not served.
 
     `own_versions` come from writes that have left the queue.
     """
@@ -59,7 +59,7 @@ def overwritten_writes(
 
 
 def reverted_writes(repository: Repository, overwritten: Mapping[str, OverwrittenWrite]) -> list[Write]:
-    """Return writes that restore files reset by git. Raises CommitError and GitError."""
+    """Return writes that restore files reset by git. Raises CommitError or GitError."""
     root, head, writes = repository.root, repository.head(), []
     by_git = index_entries_written_by_git(repository, list(overwritten))
     bases = {overwritten[path].basis.commit for path in by_git} - {"", head}

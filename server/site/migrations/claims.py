@@ -58,7 +58,7 @@ def _difference(
     new: PathClaim | None,
     renamed: tuple[Collection[str], Collection[str]],
 ) -> tuple[str, str] | None:
-    """Return how a file's document would change and what to do, or None."""
+    """Return how a file's document would change and what to do, or None if it would not change."""
     if old is None or new is None:
         if old is None and new is None:
             return None

@@ -71,7 +71,7 @@ def edit_text(
     new_body: str | None = None,
     tree: Mapping[str, Tree] | None = None,
 ) -> str:
-    """Return an edited text. Raises SyntaxProblem, and ConflictError if other values would change.
+    """Return an edited text. Raises SyntaxProblem, or ConflictError if other values would change.
 
     `body` and `new_body` name the attribute in the Markdown body before and after.
     """

@@ -118,7 +118,7 @@ class ApplyMigrations:
 class Step:
     """A migration and its changed files.
 
-    `losses` are the first of `loss_count`. `warnings` are problems afterwards.
+    `losses` describes the first of `loss_count` lost values. `warnings` are about the state afterwards.
     """
 
     migration: Migration

@@ -192,7 +192,7 @@ class TypeRename:
 
 
 def type_rename_of(migration: Migration) -> TypeRename | None:
-    """Return a stored migration's rename, or None."""
+    """Return the rename in a stored migration, or None for other migrations."""
     given = {key: str(value) for key, value in migration.arguments.items()}
     if migration.operation != "rename-type" or "from-plural" not in given:
         return None

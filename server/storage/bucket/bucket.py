@@ -123,7 +123,10 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file and return True, unless it was uploaded less than MIN_RESEND_AGE ago."""
+        """Upload a file, unless it was uploaded less than MIN_RESEND_AGE ago.
+
+        Return True if this call uploaded it.
+        """
         with self._requesting():
             try:
                 existing = obstore.head(self._store, object_.key)

@@ -46,7 +46,7 @@ class LocalObjectCache:
     def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
         """Open an object, downloaded from `source` if necessary.
 
-        Raises BucketError, BusyError if too many downloads are waiting, and StorageError.
+        Raises BucketError, StorageError, or BusyError if too many downloads are waiting.
         """
         file = self._kept(object_)
         if file is not None:

@@ -71,7 +71,7 @@ class MediaUploader:
     placeholders: bool = False
 
     def upload(self, source: Path, extension: str) -> StoredFile:
-        """Upload a file and its variants. Raises BucketError, and OSError if `source` can't be read."""
+        """Upload a file and its variants. Raises BucketError, or OSError if `source` can't be read."""
         ext = bucket_extension(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

@@ -153,7 +153,10 @@ class SharedImages:
             self._pending.discard(image.path)
 
     def _ensure_uploaded(self, image: SharedImage, file: Path) -> None:
-        """Upload the image if it is missing or unused for long. Raises BucketError and OSError."""
+        """Upload the image if it is missing, or was last uploaded more than USE_INTERVAL_S ago.
+
+        Raises BucketError or OSError.
+        """
         bucket = _bucket(image.settings)
         stored, seen_object = bucket.stat(image.path), self._seen_objects.get(image.path)
         if stored is None or datetime.now(UTC) - stored.modified > timedelta(seconds=USE_INTERVAL_S):

@@ -40,7 +40,7 @@ class SiteBucket:
     def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
         """Upload a media file. Return None if no bucket is configured.
 
-        Raises BucketError, BusyError, and OSError if `source` can't be read.
+        Raises BucketError, BusyError, or OSError if `source` can't be read.
         """
         if not settings.media.store:
             return None
@@ -53,7 +53,7 @@ class SiteBucket:
             return uploader.upload(source, extension)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object. Raises BucketError, BusyError and StorageError."""
+        """Open an object. Raises BucketError, BusyError or StorageError."""
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 

@@ -103,7 +103,7 @@ def _read_placeholder(file: Mapping[str, Tree]) -> Placeholder | None:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object in a file's `provider_metadata`, or None.
+    """Return the bucket object in a file's `provider_metadata`, or None if there is none.
 
     If `format_` is set, return the object of that resized variant.
     """

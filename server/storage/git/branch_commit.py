@@ -40,7 +40,7 @@ def make_commit(
     """Create a commit on no branch, and return its id.
 
     `files` maps paths to bytes, a file to copy, a blob in git, or None (deleted). Raises GitError,
-    StorageError, and ConflictError for a path that can't be written.
+    StorageError, or ConflictError for a path that can't be written.
     """
     # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])

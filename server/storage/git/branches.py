@@ -182,7 +182,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def worktree_of(root: Path, name: str) -> str:
-    """Return the folder in which a branch is checked out, or ""."""
+    """Return the folder in which a branch is checked out, or "" if there is none."""
     output = git_or_fail(root, "for-each-ref", "--format=%(worktreepath)", BRANCH_PREFIX + name)
     return output.rstrip("\n")
 

@@ -49,7 +49,7 @@ def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
     """Replace files with their versions in a commit, except submodules.
 
-    Raises CommitError and OSError.
+    Raises CommitError or OSError.
     """
     if paths:
         repository = repository_of(root)
@@ -59,7 +59,7 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, revert: bool) -> bool:
     """Finish or revert an interrupted checkout, except files edited since.
 
-    Return True if files changed. Raises CommitError and OSError.
+    Return True if files changed. Raises CommitError or OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:

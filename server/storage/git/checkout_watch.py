@@ -56,7 +56,7 @@ class BranchMover:
     def move(self, move: BranchMove, reason: str) -> bool:
         """Move a branch, or return False if it is checked out or another process has moved it.
 
-        Raises GitBusyError and GitError.
+        Raises GitBusyError or GitError.
         """
         self._wait()
         if worktree_of(self._root, move.name):
@@ -68,7 +68,7 @@ class BranchMover:
     def confirm_or_revert(self, move: BranchMove) -> bool:
         """Return True, or undo the move if a checkout of the old commit ran meanwhile.
 
-        It can't be undone after another commit. Raises GitBusyError and GitError.
+        It can't be undone after another commit. Raises GitBusyError or GitError.
         """
         try:
             self._wait_for_checkouts()

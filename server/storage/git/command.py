@@ -128,7 +128,7 @@ def git_bytes(
     """Run a git command with the named `filters` disabled. If `into` is set, it receives the output.
 
     Return None if the command finds nothing (exit status 1), or there is no git or readable repository.
-    Raises GitTimeoutError and GitError.
+    Raises GitTimeoutError or GitError.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -238,7 +238,7 @@ def _run(
 ) -> tuple[int, bytes, bytes]:
     """Return a command's exit status, output and error output.
 
-    After a timeout, its children are killed too. Raises OSError and TimeoutExpired.
+    After a timeout, its children are killed too. Raises OSError or TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.

@@ -58,7 +58,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author for `git commit`, or None."""
+    """Return the author for `git commit`, or None if git knows none."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")

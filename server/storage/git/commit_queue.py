@@ -192,7 +192,7 @@ class CommitQueue:
         return move_to_unsaved(self.folder.parent, copy, path)
 
     def take_commit_id(self, name: str) -> str:
-        """Remove and return a finished write's commit id, or ""."""
+        """Remove and return a finished write's commit id, or "" if there is none."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()

@@ -40,7 +40,7 @@ def storage_errors() -> Iterator[None]:
 
 
 def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
-    """Run a git command that writes objects, but none if it fails.
+    """Run a git command that writes objects. If it fails, none are kept.
 
     Returns None like `git`. Raises GitError, or StorageError for a full disk.
     """

@@ -117,7 +117,7 @@ def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequ
 
 
 def conflict_style() -> str:
-    """Return git's `merge.conflictStyle` setting, or ""."""
+    """Return git's `merge.conflictStyle` setting, or "" if it is not set."""
     try:
         done = subprocess.run(
             ["git", "config", "merge.conflictStyle"],

@@ -40,7 +40,7 @@ def checked_out_branch(root: Path) -> str:
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit of a ref such as `refs/heads/main`, or ""."""
+    """Return the commit of a ref such as `refs/heads/main`, or "" if there is no such ref."""
     if commit := _read_ref_file(root, name):
         return commit
     if not _may_exist(root, name):
@@ -89,9 +89,9 @@ def _may_exist(root: Path, name: str) -> bool:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the commit with a name, or "".
+    """Return the commit with a name, or "" if there is none.
 
-    First come ids, then tags, local branches, remote branches and other git names.
+    Ids take precedence, followed by tags, local branches, remote branches and other git names.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -208,7 +208,7 @@ def parse_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the newest commit until `time` on the first-parent line of `head`, or ""."""
+    """Return the newest commit up to `time` on the first-parent line of `head`, or "" if there is none."""
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 

@@ -92,7 +92,7 @@ class _CommandResult:
 def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT_S) -> str:
     """Fetch a branch. Return its commit, or "" if there is no such branch.
 
-    Raises RemoteTimeoutError and RemoteAccessError.
+    Raises RemoteTimeoutError or RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
@@ -114,7 +114,7 @@ def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT
 def fetch_all(root: Path, remote: str, timeout_s: float = FETCH_ALL_TIMEOUT_S) -> None:
     """Fetch all branches, and tags into refs/bifolio/tags/.
 
-    Raises RemoteTimeoutError and RemoteAccessError.
+    Raises RemoteTimeoutError or RemoteAccessError.
     """
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
     refspecs = (

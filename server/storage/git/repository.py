@@ -58,7 +58,7 @@ def _location(root: Path, git_folder_id: object) -> Location:
 
 
 def git_folder_id_of(root: Path) -> object:
-    """Return an id of the nearest `.git` at or above the site, or None."""
+    """Return an id of the nearest `.git` at or above the site, or None if there is none."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -74,7 +74,7 @@ def git_folder(root: Path) -> Path | None:
 
 
 def prefix_of(root: Path) -> str:
-    """Return the site's path in its repository with a trailing "/", or ""."""
+    """Return the site's path in its repository, ending in "/", or "" at the top or without a repository."""
     place = location(root)
     return place.prefix if place else ""
 

@@ -108,7 +108,7 @@ def _keep(index: Path, cached: Path) -> None:
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
     """Return changes below `paths`, sorted, with untracked but not ignored files.
 
-    Raises CommitError and GitError.
+    Raises CommitError or GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)

@@ -49,7 +49,7 @@ def committed_by_others(
 ) -> OthersCommits:
     """Return what others have committed since Bifolio wrote `content`.
 
-    The versions in `basis` are not theirs. Raises CommitError and GitError.
+    The versions in `basis` are not theirs. Raises CommitError or GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):

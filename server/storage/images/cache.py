@@ -286,6 +286,6 @@ def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], extension: str) -> Picture:
-    """Measure an image, and hash it if it needs variants. Raises OSError and ValueError."""
+    """Measure an image, and hash it if it needs variants. Raises OSError or ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), extension)
     return Picture(image_size, key_of(file) if should_have_variants(image_size, extension) else "")

@@ -64,7 +64,10 @@ class BucketCopy(Protocol):
         """Mark the image as used, in the background. If it is missing, upload `file`."""
 
     def upload_if_missing(self, file: Path) -> str:
-        """Upload `file` if needed. Return the URL to redirect to, or "" if the server must send it."""
+        """Upload `file` if needed.
+
+        Return the URL to redirect to, or "" if the server must send the file itself.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,10 @@ class Derivatives:
         return Derivative(file, digest, path)
 
     def fetch(self, request: DerivativeRequest) -> Derivative | None:
-        """Return an image from the bucket, or None. Raises the same errors as `make`."""
+        """Return an image from the bucket, or None if it has no usable copy.
+
+        Raises the same errors as `make`.
+        """
         if request.bucket_copy is None or self._unusable.get(request.key):
             return None
         self._queue.run_once(
@@ -145,7 +151,7 @@ class Derivatives:
     def make(self, request: DerivativeRequest, began: float | None = None) -> Derivative:
         """Return an image, made if necessary. `began` is when the caller began to wait (time.monotonic()).
 
-        Raises UntransformableError, BusyError if too many wait, and StorageError.
+        Raises UntransformableError, StorageError, or BusyError if too many wait.
         """
         if derivative := self.find(request.key):
             return derivative

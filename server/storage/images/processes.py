@@ -74,7 +74,7 @@ class ImageProcesses:
         self._idle: list[socket.socket] = []
 
     def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> JobResult:
-        """Transform `source` into `target`. Raises UntransformableError, LostProcessError and OSError."""
+        """Transform `source` into `target`. Raises UntransformableError, LostProcessError or OSError."""
         reply = self._reply(job, source, target)
         if "error" in reply:
             raise UntransformableError(str(reply["error"]), str(reply.get("source_digest", "")))

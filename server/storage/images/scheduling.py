@@ -90,7 +90,7 @@ class TransformationQueue:
     def slot(self, key: str, client: str = "") -> Iterator[None]:
         """Wait for a free slot, and for others that make the result `key`.
 
-        `client` is as in `run_once`. Raises BusyError and OSError.
+        `client` means the same as in `run_once`. Raises BusyError or OSError.
         """
         deadline, folder = time.monotonic() + QUEUE_TIMEOUT_S, self._create_folder()
         with self._client_slot(folder, client, deadline):

@@ -143,7 +143,7 @@ def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, layout: Layo
 
 
 def _mask_of_wide_color(image: Image.Image, source: IO[bytes]) -> Image.Image | None:
-    """Return an alpha mask for a PNG with a 16-bit transparent color, or None.
+    """Return an alpha mask for a PNG with a 16-bit transparent color, or None for other images.
 
     Pillow keeps only 8 bits, so similar colors would become transparent too.
     """

@@ -106,7 +106,7 @@ def _sizes(record: Mapping[str, Any]) -> dict[str, Any]:
 def read_record(folder: Path, key: str) -> dict[str, Any]:
     """Return each variant's width, height, bytes and digest, by name.
 
-    Raises OSError if there are none, and ValueError if the record is damaged.
+    Raises OSError if there are none, or ValueError if the record is damaged.
     """
     return _sizes(read_checked(folder / key / _RECORD_FILE))
 
@@ -135,7 +135,7 @@ def describe_variants(record: Mapping[str, Mapping[str, int]], upload_path: str)
 def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> None:
     """Create missing variants and the placeholder. `key` is the image's hash.
 
-    Raises UnresizableError, BusyError if other images take too long, and OSError.
+    Raises UnresizableError, OSError, or BusyError if other images take too long.
     """
     target = folder / key
     folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.
@@ -202,7 +202,7 @@ def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, extension: str) -> bytes:
-    """Run `scale` in a process. Raises UnresizableError and OSError."""
+    """Run `scale` in a process. Raises UnresizableError or OSError."""
     arguments = (folder, extension, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))

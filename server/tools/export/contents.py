@@ -202,7 +202,7 @@ def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def file_opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens media files. It raises OSError and BucketError."""
+    """Return a function that opens media files. It raises OSError or BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

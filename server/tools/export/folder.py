@@ -75,7 +75,7 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return a folder's manifest, or None. Raises SetupError if it is invalid."""
+    """Return a folder's manifest, or None if there is none. Raises SetupError if it is invalid."""
     path = folder / NAME
     try:
         if path.is_symlink():

@@ -17,7 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of a file as in the source, and as written to the site."""
+    """Digests of a file's content in the source, and of the content written to the site."""
 
     source: str
     file: str

@@ -168,7 +168,7 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder (such as `content`) that contains a path, or None."""
+        """Return the content folder (such as `content`) that contains a path, or None if none does."""
         base = self._generator_base(path)
         if base not in self.projects:
             return base

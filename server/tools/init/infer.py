@@ -47,7 +47,7 @@ DocumentIds = Mapping[str, frozenset[str]]
 def propose_attributes(
     group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return a type's attributes, and the one for all other keys or None.
+    """Return a type's attributes, and the attribute for all other keys (None if there are none).
 
     `document_ids` are by content type.
     """

@@ -170,7 +170,8 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_url(url: str | None) -> str | None:
-    """Return the checked URL, by default of the repository that Bifolio was installed from, or None.
+    """Return the checked URL, by default that of the repository from which Bifolio was installed (None if
+    that is unknown).
 
     Raises SetupError.
     """

@@ -106,7 +106,7 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_folder(top: Path, path: str) -> str | None:
-    """Return the folder of a file's site relative to `top`, ending in "/" unless "", or None."""
+    """Return the folder of a file's site relative to `top` ("" or ending in "/"), or None without a site."""
     folder = path
     while folder:
         folder = folder.rstrip("/").rpartition("/")[0]

@@ -41,8 +41,8 @@ class Destination:
 
     - `branch`: "" for the served branch.
     - `exists`: whether the branch exists. If not, the first write creates it.
-    - `commit`: the branch's last commit, or "".
-    - `no_branch_reason`: why the caller can't have a branch, or "".
+    - `commit`: the branch's last commit (for a new branch, the served commit), or "" if unknown.
+    - `no_branch_reason`: why the caller can't have a branch, or "" if it can.
     - `lacks_permission`: whether that is because of a missing permission.
     """
 

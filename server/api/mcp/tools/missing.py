@@ -43,7 +43,7 @@ def missing_document_error(call: Call, type_: Type, at: Json, details: Json | No
 
 
 def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
-    """Return the most similar id that the caller may find, or ""."""
+    """Return the most similar id that the caller may find, or "" if none is similar."""
     if type_.kind == "singleType":
         return ""
     drafts = {"status": "draft"} if type_.draft_publish else {}
