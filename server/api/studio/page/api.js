@@ -69,7 +69,7 @@ export function whenSessionEnds(listener) {
  */
 
 /**
- * Send a request to the server. Throws ApiError if the response is an error, and AbortError if `signal` aborts it.
+ * Send a request to the server. Throws ApiError if the response is an error, or AbortError if `signal` aborts it.
  * @param {string} path  The path relative to the site's root, such as "api/articles".
  * @param {Options} [options]
  * @returns {Promise<Answer>}

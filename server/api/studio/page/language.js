@@ -102,7 +102,7 @@ export function chooseLanguage(language) {
   location.reload();
 }
 
-/** Return the language that the user has chosen in this browser, or "". */
+/** Return the language that the user has chosen in this browser, or "" if none. */
 function chosenLanguage() {
   try {
     const kept = localStorage.getItem(KEY) ?? "";

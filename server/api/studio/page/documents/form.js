@@ -14,7 +14,7 @@ import { create, publish, write } from "./writing.js";
  * @property {string} locale
  * @property {boolean} drafts  Whether the form edits a draft, which is published separately.
  * @property {() => Promise<boolean>} renew  See FormResource.
- * @property {string} from  The id of the document that a new document is a copy of, or "".
+ * @property {string} from  The id of the document that a new document is a copy of, or "" if it is not a copy.
  */
 
 /**

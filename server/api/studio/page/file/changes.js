@@ -18,7 +18,7 @@ const TYPING_MS = 300;
 
 /**
  * The result of a dry run. `files` is null until the changes are known. `error` is the reason for which the save would
- * be rejected, or "".
+ * be rejected, or "" if it would not.
  * @typedef {{files: FileChange[] | null, error: string}} DryRun
  */
 

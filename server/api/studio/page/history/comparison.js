@@ -28,7 +28,7 @@ const MOST = 100; // ids in one request
 const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
 
 /**
- * Compare two versions. Throws ApiError and AbortError.
+ * Compare two versions. Throws ApiError or AbortError.
  * @param {import("../documents/form.js").Subject} subject
  * @param {Version | null} left  The older version, or null for the version before `right`.
  * @param {Version} right

@@ -9,7 +9,7 @@ const FIELDS = ["name", "url", "alternativeText", "mime", "formats"];
 const MOST = 24; // files that are shown to choose from
 
 /**
- * Return the latest files whose names contain a text. Throws ApiError and AbortError.
+ * Return the latest files whose names contain a text. Throws ApiError or AbortError.
  * @param {string} text
  * @param {boolean} pictures  Whether to return pictures only.
  * @param {AbortSignal} signal
@@ -27,7 +27,7 @@ export async function findFiles(text, pictures, signal) {
 }
 
 /**
- * Return a page of the library. Throws ApiError and AbortError.
+ * Return a page of the library. Throws ApiError or AbortError.
  * @param {object} query
  * @param {AbortSignal} signal
  * @returns {Promise<{files: any[], total: number, pages: number}>}
@@ -38,7 +38,7 @@ export async function readPage(query, signal) {
 }
 
 /**
- * Return the folders with the number of files directly in them. Throws ApiError and AbortError.
+ * Return the folders with the number of files directly in them. Throws ApiError or AbortError.
  * @param {AbortSignal} signal
  * @returns {Promise<{path: string, files: number}[]>}
  */
@@ -60,7 +60,7 @@ export async function readFile(id) {
  */
 
 /**
- * Return the documents that use a file. Throws ApiError and AbortError.
+ * Return the documents that use a file. Throws ApiError or AbortError.
  * @param {number} id
  * @param {AbortSignal} signal
  * @returns {Promise<{uses: Use[], total: number, hidden: boolean | null}>}

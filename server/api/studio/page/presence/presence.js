@@ -73,7 +73,7 @@ export function usePresence({ model, type, id, locale }, there) {
   return { people, field, hear: active ? hear : undefined };
 }
 
-/** Return the path of the focused field, or null. @param {boolean} active */
+/** Return the path of the focused field, or null if there is none. @param {boolean} active */
 function useFocusedField(active) {
   const [field, set] = useState(/** @type {string | null} */ (null));
   useEffect(() => {
