@@ -272,7 +272,8 @@ def run_and_exit(command: Callable[[], None]) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        threading._shutdown()  # These two calls do what Python does first at its own exit.
+        # These two calls do what Python does first at its own exit.
+        threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):
