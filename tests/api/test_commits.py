@@ -616,7 +616,7 @@ def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
     for step in range(1, 400):
         ended = killed_at(step, commits, api, f"Step {step}")
         api.site.refresh()
-        with api.site._locked():  # the first step of every write
+        with api.site.locked():  # the first step of every write
             pass
         api.site.committer.commit_due()
         title = json.loads(api.read("content/articles/walk.json"))["title"]
