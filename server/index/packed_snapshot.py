@@ -7,7 +7,7 @@ from server.documents.document import Document, in_packed_order
 from server.index.snapshot import Snapshot, build
 from server.schema.model import ACCOUNT_UIDS, Schema
 from server.storage.entry import Entry
-from server.storage.parse_cache import CachedEntry, pack_in_blocks, unpack
+from server.storage.parse_cache import pack_in_blocks, unpack
 
 Blocks = tuple[bytes, ...]
 
@@ -41,12 +41,12 @@ def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
 
 
 def pack_documents(documents: Iterable[Document]) -> Blocks:
-    entries = (CachedEntry(Entry(d.path, None, d), 0) for d in in_packed_order(documents))
+    entries = (Entry(d.path, None, d) for d in in_packed_order(documents))
     return tuple(pack_in_blocks(entries))
 
 
 def unpack_documents(blocks: Blocks, schema: Schema) -> Iterator[Document]:
     for block in blocks:
-        for cached in unpack(block, schema.types):
-            if cached.entry.document:
-                yield cached.entry.document
+        for entry in unpack(block, schema.types):
+            if entry.document:
+                yield entry.document

@@ -8,7 +8,7 @@ from multiprocessing import get_context
 from server.site.change_log import anonymous_file
 from server.storage.entry import Entry
 from server.storage.helper_processes import end_with_parent
-from server.storage.parse_cache import CachedEntry, frame, pack_in_blocks
+from server.storage.parse_cache import frame, pack_in_blocks
 
 TIMEOUT_S = 10.0  # The caller may hold the write lock.
 
@@ -43,5 +43,5 @@ class EntryPacking:
 def _pack(entries: Mapping[str, Entry], file: int) -> None:
     end_with_parent()
     with open(file, "wb", closefd=False) as out:
-        for block in pack_in_blocks(CachedEntry(entry, 0) for entry in entries.values()):
+        for block in pack_in_blocks(entries.values()):
             out.write(frame(block))

@@ -33,7 +33,6 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.parse_cache import (
     BLOCK_ENTRIES,
     EMPTY_BLOCK,
-    CachedEntry,
     ParseCache,
     frame,
     pack,
@@ -124,7 +123,7 @@ def load_contents(
         git = git_future.result()
         if on_cached and apart and kept:
             before = Contents.of(root, image_cache, configuration, git)
-            before.entries = {path: one.entry for path, one in kept.items()}
+            before.entries = kept
             on_cached(before)
         listing = walked()
     contents = Contents.of(root, image_cache, configuration, git)
@@ -156,9 +155,9 @@ def _listing_files(
         yield pool.apply_async(walk, (root, folders)).get
 
 
-def _replaced_documents(kept: Mapping[str, CachedEntry], entries: Mapping[str, Entry]) -> Iterator[Document]:
-    for path, one in kept.items():
-        document, entry = one.entry.document, entries.get(path)
+def _replaced_documents(kept: Mapping[str, Entry], entries: Mapping[str, Entry]) -> Iterator[Document]:
+    for path, old in kept.items():
+        document, entry = old.document, entries.get(path)
         if document is not None and (entry is None or entry.document is not document):
             yield document
 
@@ -167,7 +166,7 @@ def _read_all(
     store: Store,
     listing: FileListing,
     cache: ParseCache | None,
-    kept: Mapping[str, CachedEntry],
+    kept: Mapping[str, Entry],
     progress: Progress | None,
     readers: Readers | None,
     packed: bytearray | None,
@@ -175,10 +174,10 @@ def _read_all(
     exists = listing.files.__contains__
     owners = {store.owning_file(p, exists) if p.endswith(SIDECAR_SUFFIX) else p for p in listing.files}
     used, missing = _split_cached(store, kept, owners, listing.files)
-    entries = {one.entry.path: one.entry for one in used}
+    entries = {entry.path: entry for entry in used}
     if cache and len(kept) + cache.unused - len(used) > (len(used) + len(missing)) // 2:
         cache.replace([*pack_in_blocks(used)])
-    elif cache and (renewed := [one for one in used if one is not kept[one.entry.path]]):
+    elif cache and (renewed := [entry for entry in used if entry is not kept[entry.path]]):
         cache.add([pack(renewed)])
     if packed is not None:
         for part in pack_in_blocks(used):
@@ -190,7 +189,7 @@ def _read_all(
         if cache and block != EMPTY_BLOCK:
             cache.add([block])
         if packed is not None:
-            others = pack(CachedEntry(entry, 0) for entry in read if not _is_cacheable(entry))
+            others = pack(entry for entry in read if not _is_cacheable(entry))
             packed += frame(block) + frame(others)
         done += BLOCK_ENTRIES
         if progress:
@@ -202,32 +201,29 @@ def _read_all(
 
 def _split_cached(
     store: Store,
-    cached_entries: Mapping[str, CachedEntry],
+    cached_entries: Mapping[str, Entry],
     paths: set[str],
     signatures: Mapping[str, Signature],
-) -> tuple[list[CachedEntry], list[str]]:
-    used: list[CachedEntry] = []
+) -> tuple[list[Entry], list[str]]:
+    used: list[Entry] = []
     for path, known in cached_entries.items():
         one = _valid_entry(store, known, path, signatures[path]) if path in paths else None
         if one is not None:
             used.append(one)
-    return used, sorted(paths.difference(one.entry.path for one in used))
+    return used, sorted(paths.difference(entry.path for entry in used))
 
 
-def _valid_entry(
-    store: Store, cached_entry: CachedEntry, path: str, signature: Signature
-) -> CachedEntry | None:
-    entry = cached_entry.entry
+def _valid_entry(store: Store, entry: Entry, path: str, signature: Signature) -> Entry | None:
     if entry.derived and store.derived_timestamps(path, signature[0] / 1e9) != entry.derived:
         return None
-    if entry.signature == signature and cached_entry.is_settled:
-        return cached_entry
+    if entry.signature == signature and entry.is_settled:
+        return entry
     try:
         data, signature = read_bytes(store.root, path)
     except (OSError, SyntaxProblem):
         return None
     same = digest_of(data) == entry.digest
-    return CachedEntry(entry._replace(signature=signature), time.time_ns()) if same else None
+    return entry._replace(signature=signature, read_at_ns=time.time_ns()) if same else None
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
@@ -240,7 +236,7 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
         return
     types = store.schema.types
     for block, others in readers(parts):
-        yield block, [kept.entry for part in (block, others) for kept in unpack(part, types)]
+        yield block, [entry for part in (block, others) for entry in unpack(part, types)]
 
 
 def _read_in_processes(
@@ -275,7 +271,7 @@ def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
 def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
     at = time.time_ns()
     entries = [entry for path in paths if (entry := store.read(path)) is not None]
-    return pack(CachedEntry(e, at) for e in entries if _is_cacheable(e)), entries
+    return pack(e._replace(read_at_ns=at) for e in entries if _is_cacheable(e)), entries
 
 
 def _is_cacheable(entry: Entry) -> bool:
@@ -301,4 +297,4 @@ def _end_silently() -> None:
 
 def _read_in_child(paths: list[str]) -> tuple[bytes, bytes]:
     block, entries = _read_part(_store, paths)
-    return block, pack(CachedEntry(entry, 0) for entry in entries if not _is_cacheable(entry))
+    return block, pack(entry for entry in entries if not _is_cacheable(entry))

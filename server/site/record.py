@@ -11,7 +11,7 @@ from server.schema.model import BUILT_IN, Schema, Type
 from server.site.configure import Configuration
 from server.site.git_state import GitChange
 from server.storage.entry import Entry
-from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_blocks, unpack
+from server.storage.parse_cache import blocks_in, frame, pack_in_blocks, unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def encode(record: Record) -> bytes:
     if record.packed:
         out.write(record.packed)
     else:  # Written block by block, because all blocks together use as much memory as the site.
-        for block in pack_in_blocks(CachedEntry(entry, 0) for entry in record.entries.values() if entry):
+        for block in pack_in_blocks(entry for entry in record.entries.values() if entry):
             out.write(frame(block))
     return out.getvalue()
 
@@ -67,8 +67,8 @@ def decode(data: bytes, schema: Schema) -> Record:
         schema = configuration.schema
     elif configuration:
         configuration = replace(configuration, schema=schema)
-    unpacked = (kept for block in blocks_in(file) for kept in unpack(block, schema.types))
-    entries: dict[str, Entry | None] = {kept.entry.path: kept.entry for kept in unpacked}
+    unpacked = (entry for block in blocks_in(file) for entry in unpack(block, schema.types))
+    entries: dict[str, Entry | None] = {entry.path: entry for entry in unpacked}
     entries.update(dict.fromkeys(gone))
     record: Record = replace(header, entries=entries, configuration=configuration)
     return record

@@ -49,7 +49,7 @@ from server.storage.git.written import is_on_disk
 from server.storage.intent import Write
 from server.storage.links import has_links, link_problem
 from server.storage.media import SIDECAR_SUFFIX, upload_path
-from server.storage.parse_cache import CachedEntry, frame, pack
+from server.storage.parse_cache import frame, pack
 from server.storage.read import read_bytes
 from server.storage.store import DRAFT_MARK, Store
 from server.storage.unreadable_files import last_good_entry, unreadable_entry
@@ -181,7 +181,7 @@ def _replace_all(reloaded: ReloadedSite, write_counter: int, young: set[str]) ->
     paths, folders, links = find_changed_files(read, (), walk(read.root, read.store.layout.roots))
     since = _read(read, git, paths | _find_retimed(read, git))
     read.apply(replace(since, folder_problems=folders, links=links, write_counter=write_counter))
-    packed += frame(pack(CachedEntry(entry, 0) for entry in since.entries.values() if entry))
+    packed += frame(pack(entry for entry in since.entries.values() if entry))
     whole = read.full_record()
     gone = {path: None for path, entry in since.entries.items() if entry is None}
     return replace(whole, entries={**whole.entries, **gone}, unsettled=whole.unsettled | young, packed=packed)

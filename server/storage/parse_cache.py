@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from xxhash import xxh3_128_digest
 
@@ -24,9 +24,6 @@ _FORMAT_VERSION = 10
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
 BLOCK_ENTRIES = 250
 _CHECKSUM_BYTES = 16  # Size of the checksum before each block, which detects damage, not forgery.
-# If a file is changed again within this time, its signature may stay the same.
-RACY_WINDOW_NS = 2_000_000_000
-
 
 # The form of a content type: a digest of its options, and a digest of each of its attributes, in order.
 Form = tuple[bytes, dict[str, bytes]]
@@ -53,26 +50,12 @@ class ReuseRule:
         return not entry.problems and (self.type_uid_for is None or self.type_uid_for(entry.path) == uid)
 
 
-class CachedEntry(NamedTuple):
-    """Result of reading a file, and the time of that."""
-
-    entry: Entry
-    read_at_ns: int
-
-    @property
-    def is_settled(self) -> bool:
-        """True if an unchanged signature proves that the file is unchanged."""
-        # Faster without calls, because it is tested for each of up to hundreds of thousands of files.
-        signature, limit = self.entry.signature, self.read_at_ns - RACY_WINDOW_NS
-        return signature is not None and signature[0] < limit and signature[3] < limit
-
-
-def pack(entries: Iterable[CachedEntry]) -> bytes:
+def pack(entries: Iterable[Entry]) -> bytes:
     """Serialize entries as one block."""
     without: list[Any] = []
-    groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
+    groups: dict[str, list[tuple[Entry, Document]]] = defaultdict(list)
     for one in entries:
-        document = one.entry.document
+        document = one.document
         if document is None:
             without.append(_metadata(one))
         else:
@@ -95,39 +78,38 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
     return b"".join((len(facts).to_bytes(8, "big"), facts, *rows))
 
 
-def _metadata(cached_entry: CachedEntry) -> tuple[Any, ...]:
-    entry = cached_entry.entry
+def _metadata(entry: Entry) -> tuple[Any, ...]:
     more = (entry.problems, entry.digest, entry.derived, entry.beside, entry.document_id)
-    return (entry.path, entry.signature, more, cached_entry.read_at_ns)
+    return (entry.path, entry.signature, more, entry.read_at_ns)
 
 
-def _other_path(cached_entry: CachedEntry, document: Document) -> str:
+def _other_path(entry: Entry, document: Document) -> str:
     # For a media file in a bucket, the document's path differs from the entry's path.
-    return "" if document.path == cached_entry.entry.path else document.path
+    return "" if document.path == entry.path else document.path
 
 
-def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
+def pack_in_blocks(entries: Iterable[Entry]) -> Iterator[bytes]:
+    for packed, group in groupby(entries, key=lambda one: one.document and one.document.packed):
         if packed:
             yield pack(group)
         else:
             yield from iter(lambda: pack(islice(group, BLOCK_ENTRIES)), EMPTY_BLOCK)  # noqa: B023
 
 
-def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
+def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[Entry]:
     return (one for one in _unpack(block, types) if one)
 
 
 def _unpack(
     block: bytes, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
-) -> Iterator[CachedEntry | None]:
+) -> Iterator[Entry | None]:
     """Deserialize a block. Yield None for entries that `reuse_rule` rejects."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         without, groups = load(memoryview(block)[8:begin], types)
         data = memoryview(block[begin:])  # a copy, so that rows do not keep the metadata in memory
         for path, signature, more, at in without:
-            yield CachedEntry(Entry(path, signature, None, *more), at)
+            yield Entry._make((path, signature, None, *more, at))
         for uid, facts, of_rows in groups:
             added = reuse_rule.added.get(uid) if reuse_rule else {}
             if added is None:
@@ -143,8 +125,8 @@ def _unpack(
                 if signature and signature[0] == signature[3]:
                     signature = (*signature[:3], signature[0])  # Sharing the number saves 48 bytes per file.
                 last_at = last_at if at == last_at else at
-                entry = Entry(path, signature, document, *more)
-                yield CachedEntry(entry, last_at) if admits is None or admits(entry, uid) else None
+                entry = Entry._make((path, signature, document, *more, last_at))
+                yield entry if admits is None or admits(entry, uid) else None
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("not a block of the cache") from error
 
@@ -178,9 +160,9 @@ class ParseCache:
         except OSError:
             return 0
 
-    def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
+    def load(self, types: Mapping[str, Type]) -> dict[str, Entry]:
         """Return valid entries by path, up to the first damaged block."""
-        valid: dict[str, CachedEntry] = {}
+        valid: dict[str, Entry] = {}
         reuse_rule: ReuseRule | None = None
         try:
             with self.path.open("rb") as file:
@@ -192,7 +174,7 @@ class ParseCache:
                         self._last, reuse_rule = self._stamp_in(block)
                     else:
                         entries = [*_unpack(block, types, reuse_rule)]
-                        valid.update((kept.entry.path, kept) for kept in entries if kept)
+                        valid.update((entry.path, entry) for entry in entries if entry)
                         self.unused += entries.count(None)
                     self._length = file.tell()
         except (OSError, ValueError):

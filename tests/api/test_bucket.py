@@ -17,7 +17,7 @@ from server.site.check.audit import Audit
 from server.site.check.unclaimed import find_unclaimed
 from server.storage.bucket import bucket as buckets
 from server.storage.bucket import site_bucket
-from server.storage.parse_cache import CachedEntry, pack, unpack
+from server.storage.parse_cache import pack, unpack
 from server.write.renaming.rename import RenameRequest, rename
 from tests.buckets import S3
 from tests.git import commit_all, git
@@ -352,8 +352,8 @@ def test_what_is_kept_for_the_next_start(tmp_path: Path, s3: S3) -> None:
         assert (f"{found.path}.yaml", found.get("width")) == (path, 600)
         assert found.get("provider_metadata")["sha256"] == sha256(picture())
         assert not again.problems
-    [packed] = unpack(pack([CachedEntry(again.basis()[3][path], 0)]), again.state.schema.types)
-    assert (packed.entry.path, packed.entry.document and packed.entry.document.path) == (path, found.path)
+    [packed] = unpack(pack([again.basis()[3][path]]), again.state.schema.types)
+    assert (packed.path, packed.document and packed.document.path) == (path, found.path)
 
 
 def test_a_renamed_file_keeps_its_object(api: Api, s3: S3) -> None:

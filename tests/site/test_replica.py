@@ -11,7 +11,7 @@ import pytest
 from server.site.record import Record, decode, encode
 from server.site.rescan import reload_files_if_needed, rescan_all
 from server.site.site import Site
-from server.storage.parse_cache import CachedEntry, pack_in_blocks
+from server.storage.parse_cache import pack_in_blocks
 from tests.git import commit_all, git
 from tests.site.cluster import show
 from tests.sites import schema, write
@@ -166,7 +166,7 @@ def test_what_is_packed_stays_so_when_a_record_is_made_of_it_again(root: Path) -
     other._replica.append(decode(encode(one._contents.full_record()), other.state.schema))
     again = decode(encode(other._contents.full_record()), other.state.schema)
     ours, theirs = (
-        [*pack_in_blocks(CachedEntry(entry, 0) for entry in found.entries.values() if entry)]
+        [*pack_in_blocks(entry for entry in found.entries.values() if entry)]
         for found in (other._contents, again)
     )
     assert ours == theirs

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from server.site import loading
+from server.site.rescan import rescan_paths
 from server.site.site import Site
-from server.storage import parse_cache
-from server.storage.parse_cache import CachedEntry, pack, unpack
+from server.storage import entry as entry_module
+from server.storage.parse_cache import pack, unpack
 from server.storage.store import Store
 from tests.sites import schema, write
 
@@ -59,7 +60,7 @@ def aged(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     The required age is reduced, because a test can't set a file's ctime.
     """
-    monkeypatch.setattr(parse_cache, "RACY_WINDOW_NS", -(10**12))
+    monkeypatch.setattr(entry_module, "RACY_WINDOW_NS", -(10**12))
     return root
 
 
@@ -118,6 +119,13 @@ def test_a_file_that_may_have_changed_unnoticed_is_compared_by_its_bytes(root: P
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     rows, _ = told(root)
     assert any("'B'" in row for _, row, where in rows if where.endswith("/3.md"))
+
+
+def test_unchanged_files_from_the_cache_are_still_unchanged_when_they_are_read_again(aged: Path) -> None:
+    told(aged)
+    site = Site(aged)
+    site.load()
+    assert not rescan_paths(site._replica.contents, ["content/notes/3.md"]).entries
 
 
 def test_files_of_a_new_clone_are_known_by_their_bytes(root: Path) -> None:
@@ -181,12 +189,12 @@ def test_what_is_packed_is_unpacked(root: Path) -> None:
     site = Site(root)
     site.load()
     entries = sorted(site._replica.contents.entries.values(), key=lambda entry: entry.path)
-    kept = [CachedEntry(entry, 5) for entry in entries]
-    again = sorted(unpack(pack(kept), site.state.schema.types), key=lambda k: k.entry.path)
-    assert [(k.entry.path, k.entry.signature, k.entry.problems, k.read_at_ns) for k in again] == [
+    kept = [entry._replace(read_at_ns=5) for entry in entries]
+    again = sorted(unpack(pack(kept), site.state.schema.types), key=lambda e: e.path)
+    assert [(e.path, e.signature, e.problems, e.read_at_ns) for e in again] == [
         (e.path, e.signature, e.problems, 5) for e in entries
     ]
-    rows = [repr(k.entry.document.row) for k in again if k.entry.document]
+    rows = [repr(e.document.row) for e in again if e.document]
     assert rows == [repr(e.document.row) for e in entries if e.document]
 
 
@@ -194,8 +202,8 @@ def test_documents_keep_only_their_rows_in_memory(root: Path) -> None:
     site = Site(root)
     site.load()
     documents = site._replica.contents.documents
-    block = pack(CachedEntry(entry, 5) for entry in site._replica.contents.entries.values())
-    unpacked = [one.entry.document for one in unpack(block, site.state.schema.types)]
+    block = pack(site._replica.contents.entries.values())
+    unpacked = [entry.document for entry in unpack(block, site.state.schema.types)]
     [rows] = {document.packed for document in unpacked if document}
     assert rows is not None
     assert len(rows) == len(documents)
