@@ -187,7 +187,7 @@ def _walk_folder(
     try:
         status = os.stat(path)
         with os.scandir(path) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            entries = sorted(listing, key=lambda entry: entry.name, reverse=True)
     except MISSING_FILE_ERRORS:
         return
     except OSError as error:
@@ -197,7 +197,8 @@ def _walk_folder(
         result.unreadable_folders.append(site_path)
         return
     here = (*parent_ids, (status.st_dev, status.st_ino))
-    for entry in entries:
+    while entries:
+        entry = entries.pop()  # Each entry contains the file's status, which is freed at once.
         if not is_ignored(entry.name):
             _walk_entry(entry, f"{site_path}/{entry.name}" if site_path else entry.name, here, top, result)
 
