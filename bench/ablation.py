@@ -20,8 +20,8 @@ from bench.sites import Sizes
 from bench.tables import count, ratio, show
 from server.api import entrance as entrances
 from server.api.app import create_app
-from server.api.caching import make_response_cache
 from server.api.request import actor_of, answer, parameters, state_of
+from server.api.response_cache import make_response_cache
 from server.auth.accounts import Accounts
 from server.index import planner as plan
 from server.index.fragments import Fragments

@@ -9,7 +9,7 @@ from bench.read_requests import cases
 from bench.serving import bifolio, fetch
 from bench.sites import Sizes, content_bytes
 from bench.tables import count, ratio, show, size
-from server.api import caching
+from server.api import response_cache
 from server.index import fragments, orders
 
 FLOOD = scaled(20_000, 20)  # number of different queries
@@ -45,7 +45,7 @@ def measure_flood(root: Path, articles: int) -> None:
             fetch(connection, _query(i))
         grown = serving.memory() - before
         connection.close()
-    bounds = [size(caching.MAX_BYTES), size(2 * fragments.MAX_BYTES), size(orders.MAX_BYTES)]
+    bounds = [size(response_cache.MAX_BYTES), size(2 * fragments.MAX_BYTES), size(orders.MAX_BYTES)]
     cells = [size(FLOOD * LONG), size(before), size(grown), *bounds]
     head = [
         "sent",

@@ -8,14 +8,6 @@ from importlib import import_module
 from typing import NoReturn, cast
 
 from server.api.accept import MARKDOWN, MARKDOWN_TYPE, prefers_markdown
-from server.api.caching import (
-    MAX_RESPONSE_BYTES,
-    CachedResponse,
-    CacheKey,
-    make_response_cache,
-    past_answer_cache,
-    response_cache_key,
-)
 from server.api.commits import (
     AFTER_KEY,
     COMMIT_HEADER,
@@ -66,6 +58,14 @@ from server.api.response import (
     represent,
     send,
     without,
+)
+from server.api.response_cache import (
+    MAX_RESPONSE_BYTES,
+    CachedResponse,
+    CacheKey,
+    make_response_cache,
+    past_answer_cache,
+    response_cache_key,
 )
 from server.api.role_view import HEADER as ROLE_HEADER
 from server.api.role_view import is_narrowed, narrow_to_role, without_storage

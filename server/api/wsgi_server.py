@@ -37,8 +37,8 @@ from server.events.presence import PresenceSource, PresenceTable
 from server.events.stream import Source, StreamCounts
 from server.history.past import PastStates
 from server.history.remote.wakeup import wake_for
+from server.jobs.reports import JobReports
 from server.jobs.runner import Runner
-from server.jobs.table import JobTable
 from server.paths import incoming_folder
 from server.schema.model import Schema
 from server.service.opening import OpenSite
@@ -127,7 +127,7 @@ class SharedResources:
     presence: PresenceTable = field(default_factory=PresenceTable)
     limited: CountTable = field(default_factory=CountTable)
     transformations: CountTable = field(default_factory=CountTable)
-    jobs: JobTable = field(default_factory=JobTable)
+    jobs: JobReports = field(default_factory=JobReports)
     hints: Hints = field(default_factory=Hints)
     json_log: bool = False
 

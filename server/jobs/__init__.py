@@ -1,1 +1,1 @@
-"""Background jobs: what they do, when they run, and their positions (cursors), which survive a restart."""
+"""Background jobs: when they run, and reports on them."""

@@ -1,17 +1,12 @@
-"""Background jobs, their schedules and stored positions."""
+"""Background jobs and their schedules."""
 
-import os
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from server.errors import BifolioError
-from server.paths import state_folder
-from server.storage.durable import stage, sync_folder
 
 # --- clock ----------------------------------------------------------------------------------------
 
@@ -116,43 +111,6 @@ class DeferredJob(Job):
     def close(self) -> None:
         if self._job is not None:
             self._job.close()
-
-
-# --- cursor ---------------------------------------------------------------------------------------
-
-FOLDER = "jobs"  # folder in .bifolio/
-
-
-class Cursor:
-    """A job's stored position.
-
-    Move it after the work is done, so that a killed job repeats work instead of skipping it.
-    """
-
-    def __init__(self, root: Path, name: str) -> None:
-        self._root, self._name = root, name
-
-    def read(self) -> str:
-        """Return the stored position, or "" if there is none. Raises OSError."""
-        try:
-            return (state_folder(self._root) / FOLDER / self._name).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return ""
-
-    def move(self, position: str) -> None:
-        """Store a new position atomically. Raises OSError."""
-        folder = state_folder(self._root) / FOLDER
-        folder.mkdir(mode=0o700, exist_ok=True)
-        temporary = folder / f".{self._name}.new"
-        temporary.unlink(missing_ok=True)  # from a process that was killed
-        stage(position.encode(), temporary, 0o600)
-        try:
-            os.replace(temporary, folder / self._name)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
-        sync_folder(folder)
 
 
 # --- timing ---------------------------------------------------------------------------------------

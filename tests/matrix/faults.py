@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Request
 
-from server.api import caching, response, webhooks
+from server.api import response, response_cache, webhooks
 from server.api.entrance import Entrance
 from server.api.identities import Identities
 from server.api.mcp import completion
@@ -185,7 +185,7 @@ def _keep_past_answers_in_shared_caches(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def _show_answers_that_were_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching, "access_digest", lambda actor: b"")
+    monkeypatch.setattr(response_cache, "access_digest", lambda actor: b"")
 
 
 def _show_events_of_hidden_types(monkeypatch: pytest.MonkeyPatch) -> None:

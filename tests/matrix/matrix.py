@@ -26,7 +26,7 @@ from tests.matrix.sites import IDENTITIES, Family, Identity, Twin
 IN_MOTION = frozenset({"metrics"})
 # Operations that send emails in the background. If an email can't be sent, the log contains its address.
 MAILS = frozenset({"forgotPassword", "sendConfirmation"})
-KEPT = frozenset(o.id for o in OPERATIONS if o.kind)  # Operations whose responses are cached (`api.caching`).
+KEPT = frozenset(o.id for o in OPERATIONS if o.kind)  # cached in `api.response_cache`
 PUBLIC, FULL = IDENTITIES[0], IDENTITIES[-1]
 READS = ("GET", "HEAD", "OPTIONS")
 # Password hashes that take 0.1 ms instead of a tenth of a second.

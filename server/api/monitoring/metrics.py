@@ -18,7 +18,7 @@ from server.api.monitoring.condition import (
     count_versions,
 )
 from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, MonitoredParts, RequestCounts
-from server.jobs.table import JobTable
+from server.jobs.reports import JobReports
 from server.site.site import Site
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -129,7 +129,7 @@ def _resident(process: int) -> int:
         return 0
 
 
-def _job_metrics(jobs: JobTable) -> Iterator[Metric]:
+def _job_metrics(jobs: JobReports) -> Iterator[Metric]:
     text = "Whether the last run of a background job succeeded."
     up = GaugeMetricFamily("bifolio_job_up", text, labels=("job",))
     text = "Time when a job's last run ended, in seconds since 1970; 0 before the first run."

@@ -17,7 +17,7 @@ from server.database.notices import Notices
 from server.events.presence import PresenceTable
 from server.events.recorder import Recorder
 from server.events.stream import StreamCounts, is_alive
-from server.jobs.table import JobTable
+from server.jobs.reports import JobReports
 from server.paths import UPLOADS_URL
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "other")
@@ -166,7 +166,7 @@ class MonitoredParts:
     streams: StreamCounts = field(default_factory=StreamCounts)
     presence: PresenceTable = field(default_factory=PresenceTable)
     notices: Notices = field(default_factory=lambda: Notices(""))
-    jobs: JobTable = field(default_factory=JobTable)
+    jobs: JobReports = field(default_factory=JobReports)
     transformations: CountTable = field(default_factory=CountTable)
 
     @classmethod

@@ -5,10 +5,10 @@ from pathlib import Path
 from flask import Response, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
-from server.api.caching import StateCache, access_digest
 from server.api.openapi.document import describe_site
 from server.api.request import actor_of, answer, state_of
 from server.api.response import PUBLIC_REVALIDATE
+from server.api.response_cache import StateCache, access_digest
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 

@@ -5,9 +5,9 @@ from functools import partial
 
 from flask import Response, request
 
-from server.api.caching import StateCache
 from server.api.request import answer, budget_of, caller_of, state_of, with_cache_tags
 from server.api.response import PRIVATE_REVALIDATE, PUBLIC_REVALIDATE
+from server.api.response_cache import StateCache
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 from server.service.cache_tags import tags_of_types

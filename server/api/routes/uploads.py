@@ -8,9 +8,9 @@ from urllib.parse import quote, urlencode
 
 from flask import Request, Response, request, send_file
 
-from server.api.caching import file_etag
 from server.api.limiting.count_table import CountTable, client_id
 from server.api.request import parameters, requested_commit, state_of, with_cache_tags
+from server.api.response_cache import file_etag
 from server.api.routes.handlers import Handlers
 from server.bounded import network_of
 from server.config.transformation import PARAMETERS

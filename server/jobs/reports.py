@@ -9,7 +9,7 @@ MAX_JOBS = 32
 _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of the next run
 
 
-class JobTable:
+class JobReports:
     """The latest report on each job, in shared memory.
 
     Create it before forking. Readers can see a half-written report.

@@ -14,8 +14,8 @@ import brotli
 import pytest
 from werkzeug.test import create_environ, run_wsgi_app
 
-from server.api.caching import MAX_BYTES, make_response_cache
 from server.api.entrance import Entrance
+from server.api.response_cache import MAX_BYTES, make_response_cache
 from tests.sites import Api, make, schema
 
 POST = schema(

@@ -2,12 +2,12 @@
 
 import os
 
+from server.jobs.reports import MAX_JOBS, JobReports
 from server.jobs.runner import JobReport
-from server.jobs.table import MAX_JOBS, JobTable
 
 
 def test_any_process_reads_the_newest_report_of_each_job() -> None:
-    table = JobTable()
+    table = JobReports()
     assert table.reports() == ()
     pid = os.fork()
     if not pid:
@@ -25,7 +25,7 @@ def test_any_process_reads_the_newest_report_of_each_job() -> None:
 
 
 def test_there_may_be_more_jobs_than_places() -> None:
-    table = JobTable()
+    table = JobReports()
     for number in range(MAX_JOBS + 5):
         table.store(JobReport(str(number), 1.0))
     assert len(table.reports()) == MAX_JOBS
