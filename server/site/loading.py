@@ -134,8 +134,12 @@ def load_contents(
     if replaced_documents is not None:
         replaced_documents.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = find_unsettled(contents.entries.values(), began)
-    # If nothing has changed, this sets `contents.clean_check`, so workers need not compare all entries.
-    find_changed_files(contents, (), listing)
+    # With `clean_check`, workers need not compare all entries. Cached entries have already been compared with
+    # the listing.
+    if contents.entries == kept and kept.keys() == listing.files.keys():
+        contents.clean_check = (contents.apply_counter, listing.digest())
+    else:
+        find_changed_files(contents, (), listing)
     return contents
 
 

@@ -14,6 +14,8 @@ from server.site.contents import Contents
 from server.site.loading import load_contents
 from server.site.record import Record
 from server.site.rescan import rescan_paths
+from server.site.site import Site
+from server.storage import entry
 from server.storage.changeset import Changeset
 from server.storage.files import signature_of, walk
 from server.storage.media import SIDECAR_SUFFIX
@@ -41,6 +43,21 @@ def test_files_that_a_walk_finds_as_before_are_not_compared(make_site: MakeSite)
     contents = loaded(make_site)
     contents.entries[PATH] = contents.entries[PATH]._replace(signature=(1, 2, 3, 4))
     assert differing(contents) == set()
+
+
+def test_a_start_from_the_cache_compares_each_file_once(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry, "RACY_WINDOW_NS", -(10**12))  # trust the signatures of files just written
+    root = loaded(make_site).root
+    site = Site(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(loading, "find_changed_files", lambda *_: pytest.fail("the files are compared again"))
+        contents = load_contents(root, site.image_cache, configure(root))
+    assert contents.clean_check == (contents.apply_counter, walk(root, contents.store.layout.roots).digest())
+    (root / PATH).write_text('{"title": "changed"}')
+    contents = load_contents(root, site.image_cache, configure(root))
+    assert contents.clean_check == (contents.apply_counter, walk(root, contents.store.layout.roots).digest())
 
 
 def test_files_are_compared_after_every_record(make_site: MakeSite) -> None:
