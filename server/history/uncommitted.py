@@ -14,6 +14,7 @@ from server.history.versions import ACTIONS, Version
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
 from server.site.commits.message import Authorship, clean_message
+from server.site.migrations.draft import MIGRATIONS
 from server.site.site import Site, State
 from server.storage.files import MISSING_FILE_ERRORS, is_utf_8
 from server.storage.git.log import FileChange
@@ -66,7 +67,7 @@ def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
     roots = {root or "." for root in site.roots}
     try:
         changes = uncommitted_changes(
-            site.root, sorted({*roots, CONTENT, TYPES, SETTINGS}), cache_folder(site.root)
+            site.root, sorted({*roots, CONTENT, TYPES, SETTINGS, MIGRATIONS}), cache_folder(site.root)
         )
     except CommitError as error:
         raise ConflictError(str(error)) from error

@@ -175,6 +175,21 @@ def test_what_is_named_is_committed_and_nothing_else(api: Api) -> None:
     assert api.get("/history/notes/one").data[0]["message"].startswith("Say it")
 
 
+def test_a_kept_migration_is_listed_and_committed(api: Api) -> None:
+    path = "migrations/0001-rename-tag-name.yaml"
+    write(api.root, {path: "rename: tag.name\nto: title\n"})
+    api.token("commits", may=["history.read", "history.commit", "tag.find"])
+    assert brief(api.get("/history/uncommitted")) == [(path, "create", None, None)]
+    diff = api.get(f"/history/uncommitted/diff?path={path}").data["lines"]
+    assert diff[1:] == ["+rename: tag.name", "+to: title"]
+    assert api.get("/history/uncommitted", "commits").data == []
+    assert commit(api, [path], who="commits").status == 400
+    assert commit(api, [path]).status == 201
+    assert git(api.root, "status", "--porcelain", "migrations") == ""
+    (api.root / path).unlink()
+    assert brief(api.get("/history/uncommitted")) == [(path, "delete", None, None)]
+
+
 def test_what_a_role_may_not_see_is_neither_told_nor_committed(api: Api) -> None:
     edit(api)
     api.token("reads", may=["history.read", "note.find"])
