@@ -275,6 +275,55 @@ def test_text_in_components_stays_if_its_attribute_is_gone(form: Page, site: Stu
         file.write_text(before)
 
 
+def test_a_component_in_a_form_follows_each_of_several_events_of_a_rename(form: Page, site: Studio) -> None:
+    lost = form.get_by_role("region", name="Text that was not saved")
+    open_form(form, site, "article/what-slack-water-is")
+    old, new = "metaTitle", "pageTitle"
+    labels = {"metaTitle": "Meta title", "pageTitle": "Page title"}
+    saved = form.get_by_role("textbox", name=labels[old]).input_value()
+    for _ in range(2):
+        form.get_by_role("textbox", name=labels[old]).fill(f"Typed as {old}")
+        change_types(form, site, {"operation": "rename", "attribute": f"shared.seo.{old}", "to": new})
+        form.get_by_role("textbox", name=labels[new]).wait_for()
+        expect(form.get_by_role("textbox", name=labels[new])).to_have_value(saved)
+        expect(lost.get_by_role("region")).to_have_text(f"Typed as {old}")
+        lost.get_by_role("button", name="Discard").click()
+        old, new = new, old
+
+
+def test_a_number_that_is_being_typed_becomes_text_with_its_attribute(form: Page, site: Studio) -> None:
+    write(site.root, {"content-types/gauge.json": schema("gauge", {"height": {"type": "integer"}})})
+    write(site.root, {"content/gauges/one.yaml": "height: 4\n"})
+    until(lambda: answer_to(form, site, "gauges/one"))
+    open_form(form, site, "gauge/one")
+    form.get_by_label("Height").fill("55")
+    change_types(form, site, {"operation": "retype", "attribute": "gauge.height", "type": "string"})
+    form.locator("input[type=text]#field-height").wait_for()
+    expect(form.get_by_text("Someone else changed this field.")).to_have_count(0)
+    form.keyboard.press("Control+s")
+    told(form, "Saved")
+    assert "height: '55'" in (site.root / "content/gauges/one.yaml").read_text()
+
+
+def test_a_renamed_attribute_of_a_component_gets_its_saved_value(form: Page, site: Studio) -> None:
+    file = site.root / "content-types/components/shared/sign.json"
+    board, before = site.root / "content/boards/one.yaml", file.read_text()
+    sign = form.get_by_role("group", name="Sign")
+    lost = form.get_by_role("region", name="Text that was not saved")
+    board.write_text("sign: {label: Fog, hint: Thick}\n")
+    try:
+        open_form(form, site, "board/one")
+        for old, new in (("hint", "advice"), ("advice", "tip"), ("tip", "hint")):
+            sign.get_by_label(old.capitalize()).fill(f"Typed as {old}")
+            change_types(form, site, {"operation": "rename", "attribute": f"shared.sign.{old}", "to": new})
+            expect(sign.get_by_label(new.capitalize())).to_have_value("Thick")
+            expect(lost.get_by_role("region")).to_have_text(f"Typed as {old}")
+            lost.get_by_role("button", name="Discard").click()
+            expect(lost).to_have_count(0)
+    finally:
+        file.write_text(before)
+
+
 def test_components_are_edited_added_moved_and_removed(form: Page, site: Studio) -> None:
     path = hand_made(form, site, ZONE)
     open_form(form, site, "article/hand-made")

@@ -53,10 +53,13 @@ export function useEditing(resource, done) {
     set(now.current);
   }, []);
   const reads = useRef({ begun: 0, newest: 0, missed: false });
+  const current = useRef(resource);
+  current.current = resource;
+  const isCurrent = () => current.current === resource;
 
   /** Read the document. `keeps`: what was typed stays, because the document was just made, or its type has changed. */
   const read = useCallback(async (/** @type {boolean} */ keeps) => {
-    const work = { resource, now, update, done, reads };
+    const work = { resource, now, update, done, reads, isCurrent };
     /** @param {import("./resource.js").Start} start */
     const begin = (start) => {
       if (keeps && now.current.phase === "ready") return merge(work, start.base, now.current.base);
@@ -98,11 +101,11 @@ export function useEditing(resource, done) {
   }, []);
 
   const send = useCallback(
-    (/** @type {boolean} */ publishes) => save({ resource, now, update, done, reads }, publishes),
+    (/** @type {boolean} */ publishes) => save({ resource, now, update, done, reads, isCurrent }, publishes),
     [resource, done],
   );
   const hear = useCallback(
-    (/** @type {boolean} */ unsure = false) => listen({ resource, now, update, done, reads }, unsure),
+    (/** @type {boolean} */ unsure = false) => listen({ resource, now, update, done, reads, isCurrent }, unsure),
     [resource, done],
   );
   return { state, update, load, change, choose, send, hear };

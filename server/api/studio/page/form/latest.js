@@ -21,6 +21,7 @@ import { changedNames, rebase } from "./values.js";
  * @property {{current: State}} now
  * @property {(part: Partial<State>) => void} update
  * @property {(id: string) => void} done
+ * @property {() => boolean} isCurrent  Whether the form still has this resource. A changed content type replaces it.
  * @property {{current: {begun: number, newest: number, missed: boolean}}} reads  The number of reads that were started,
  *   the number of the latest read that has ended, and whether an event was missed during a save.
  */
@@ -34,18 +35,19 @@ import { changedNames, rebase } from "./values.js";
  */
 export async function listen(work, unsure = false) {
   const { now, reads } = work;
-  if (now.current.phase !== "ready" || !now.current.version) return;
+  if (now.current.phase !== "ready" || !now.current.version || !work.isCurrent()) return;
   reads.current.missed = Boolean(now.current.busy);
   if (now.current.busy) return;
   try {
     const version = await readLatest(work);
-    const { version: before, busy, base } = now.current;
+    const { version: before, busy } = now.current;
     reads.current.missed ||= Boolean(busy);
     if (!version || busy) return;
     if (isOutdated(work, version) && (await work.resource.renew())) return; // The event may have been missed.
+    if (!work.isCurrent()) return;
     const same = version.etag === before?.etag && version.publishedEtag === before?.publishedEtag;
     if (same && unsure) return;
-    show(work, version, base);
+    show(work, version, now.current.base);
     if (!same && !messageAt(FORM).isError) clearMessage(FORM); // It was about the version before.
   } catch (error) {
     if (!(error instanceof ApiError)) throw error; // It is gone, or the network is: saving says so.

@@ -9,8 +9,12 @@ import { isHidden, isOfForm, same } from "./values.js";
  * @typedef {import("./values.js").Values} Values
  */
 
+/** Types into which a number can be retyped. */
+const TEXTS = new Set(["string", "text", "richtext"]);
+
 /**
- * Return values whose components have the attributes of the current schema. Attributes that are new get the values of
+ * Return values whose components have the attributes of the current schema, and whose numbers are texts where the
+ * schema now has texts. Attributes that are new get the values of
  * the version that was read last, so that they do not count as changed by the user.
  * @param {Pick<FormResource, "model" | "attributes">} resource
  * @param {Values} values
@@ -25,7 +29,7 @@ export function reshaped({ model, attributes }, values, fresh) {
       return allowed.map((item) => adapt(attribute, item, sameItem(read, item)));
     }
     const inside = attributesOf(model, attribute, value);
-    if (!inside) return value;
+    if (!inside) return typeof value === "number" && TEXTS.has(attribute.type) ? String(value) : value;
     const rest = Object.entries(value).filter(([name]) => isOfForm(name));
     const own = Object.entries(inside).map(([name, inner]) => {
       return [name, name in value ? adapt(inner, value[name], read?.[name]) : read?.[name]];
