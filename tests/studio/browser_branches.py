@@ -527,6 +527,27 @@ def test_invalid_documents_are_named_and_nothing_is_merged(site: Studio, enter: 
     assert "/paper/tides?branch=next" in page.url
 
 
+def test_uncommitted_changes_of_the_live_site_are_pointed_out(
+    site: Studio, enter: Callable[..., Page], check_access: Callable[[Page], None]
+) -> None:
+    file = site.root / "content/papers/harbour.md"
+    page = enter("merger", "site/-/branches/next?branch=next")
+    page.get_by_role("heading", name="The harbour by night").wait_for()
+    expect(page.get_by_text("uncommitted")).to_have_count(0)
+    file.write_text(file.read_text().replace("Lamps", "Lanterns"))
+    page.reload()
+    page.get_by_text("1 file of the live site has uncommitted changes, which are not on this").wait_for()
+    expect(page.get_by_role("link", name="Go to the uncommitted changes")).to_have_count(1)
+    check_access(page)
+    merge(page)
+    alert = page.get_by_role("alert").filter(has_text="would overwrite uncommitted changes of the live site")
+    alert.get_by_text("content/papers/harbour.md. Commit them").wait_for()
+    alert.get_by_role("link", name="Go to the uncommitted changes").click()
+    page.get_by_role("heading", level=1, name="Changes").wait_for()
+    page.get_by_text("The harbour at night", exact=True).wait_for()
+    assert "branch=" not in page.url
+
+
 def test_what_a_role_may_not_change_is_not_merged(site: Studio, enter: Callable[..., Page]) -> None:
     page = enter("tagger", "site/-/branches/next")
     merge(page)

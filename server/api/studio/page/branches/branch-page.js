@@ -5,6 +5,7 @@ import { useStudio } from "../context.js";
 import { plural, t } from "../language.js";
 import { Link, SERVED, addressOf } from "../router.js";
 import { useHeading } from "../site/heading.js";
+import { useCount } from "../site/links.js";
 import { Empty, Failure, Loading } from "../states.js";
 import { PAGE, useMessage } from "../store/messages.js";
 import { html, useMemo, useState } from "../vendor/preact.js";
@@ -18,6 +19,8 @@ import { MediaList } from "./media-list.js";
 import { MergeDialog } from "./merge-dialog.js";
 import { useMerging } from "./merging.js";
 import { useBranches } from "./requests.js";
+
+const UNCOMMITTED_EVERY_MS = 20_000;
 
 /**
  * @typedef {import("./requests.js").Branch} Branch
@@ -62,12 +65,15 @@ function Content({ branch, served, mark }) {
   const merging = useMerging(name, compared?.to ?? commit);
   const { phase, conflicts } = merging;
   const isMerged = compared !== undefined && compared.from === compared.to;
+  const mayCommits = model.mayServed("history", "read") && !model.version.as;
   return html`
     <${Actions} ...${{ branch, served, merging, isMerged, compared }} />
     <p class=${`branch-told ${message.isError ? "is-wrong" : ""}`} role=${message.isError ? "alert" : "status"}>
       ${phase === "unsure"
         ? t`The connection was lost during the merge. When the server is back, this page checks whether it succeeded.`
-        : message.text}</p>
+        : message.text}
+      ${merging.isBlocked && mayCommits && html` <${ToUncommitted} />`}</p>
+    ${mayCommits && !conflicts && !merging.isBlocked && html`<${Uncommitted} />`}
     ${merging.faults.length > 0 && html`<${Faults} faults=${merging.faults} branch=${name} />`}
     ${conflicts && html`<${ConflictForm} found=${conflicts} branch=${name} compared=${compared}
       isBusy=${phase !== "ready"} cancel=${merging.cancel}
@@ -76,6 +82,20 @@ function Content({ branch, served, mark }) {
       ? html`<${Failure} error=${error} again=${retry} />`
       : html`<${Loading} />`)}
     ${!conflicts && items && html`<${Changes} ...${{ items, isMerged, hasMore, more, branch }} />`}`;
+}
+
+/** Uncommitted changes of the live site, which the branch lacks. */
+function Uncommitted() {
+  const count = useCount("history/uncommitted", UNCOMMITTED_EVERY_MS);
+  if (!count) return null;
+  return html`<p class="site-note">${plural(count, {
+    one: "{0} file of the live site has uncommitted changes, which are not on this branch.",
+    other: "{0} files of the live site have uncommitted changes, which are not on this branch.",
+  })} <${ToUncommitted} /></p>`;
+}
+
+function ToUncommitted() {
+  return html`<${Link} to=${addressTo("changes", {}, {}, SERVED)}>${t`Go to the uncommitted changes`}<//>`;
 }
 
 /** @param {{faults: import("./merging.js").Fault[], branch: string}} props */

@@ -34,12 +34,14 @@ import { countOf, mergeBranch, readChanges } from "./requests.js";
  * @property {"ready" | "busy" | "unsure"} phase  `unsure`: it is not known whether the branch was merged, because the
  *   connection was lost.
  * @property {Conflicts | null} conflicts  The conflicts that have no choice yet, if there are any.
+ * @property {boolean} isBlocked  Whether the merge would have overwritten uncommitted changes.
  * @property {Fault[]} faults  What has to be corrected on the branch before it can be merged.
  * @property {(message: string) => Promise<void>} merge
  * @property {(choices: Resolution) => Promise<void>} resolve  Merge again, with choices that resolve the conflicts.
  * @property {() => void} cancel  Forget the conflicts and all choices.
  */
 
+const MAX_NAMED_FILES = 5;
 const LOST = t`The connection was lost, and the branch was not merged. Merge it again.`;
 const CHANGED = t`Someone has changed this branch since this page was loaded. Look at its changes, then merge again.`;
 const INVALID = t`The branch was not merged, because these documents would be invalid. Correct them on the branch.`;
@@ -59,6 +61,7 @@ export function useMerging(name, commit) {
   const [chosen, choose] = useState(NOTHING);
   const [message, setMessage] = useState("");
   const [faults, setFaults] = useState(/** @type {Fault[]} */ ([]));
+  const [isBlocked, setBlocked] = useState(false);
   const end = (/** @type {string} */ notice) => {
     setPhase("ready");
     setConflicts(null);
@@ -71,6 +74,7 @@ export function useMerging(name, commit) {
     setMessage(message);
     setPhase("busy");
     setFaults([]);
+    setBlocked(false);
     clearMessage(PAGE);
     try {
       const body = { resolve, ...(message.trim() ? { message } : {}) };
@@ -82,6 +86,7 @@ export function useMerging(name, commit) {
       if (error.details?.conflicts) return setConflicts(error.details);
       if (error.status !== 0) showError(PAGE, reasonOf(error, resolve !== NOTHING));
       setFaults(faultsOf(error));
+      setBlocked(uncommittedOf(error).length > 0);
       if (error.status === 412) reloadContent();
     }
   };
@@ -102,11 +107,13 @@ export function useMerging(name, commit) {
   const cancel = () => {
     setConflicts(null);
     choose(NOTHING);
+    setBlocked(false);
     clearMessage(PAGE);
   };
   return {
     phase,
     conflicts,
+    isBlocked,
     faults,
     merge: (text) => send(NOTHING, text),
     resolve: (choices) => send(joined(chosen, choices), message),
@@ -142,10 +149,19 @@ function faultsOf({ details }) {
   });
 }
 
+/** Return the files with uncommitted changes that a merge would have overwritten. @param {ApiError} error */
+const uncommittedOf = ({ status, details }) => /** @type {string[]} */ ((status === 409 && details?.paths) || []);
+
 /** @param {ApiError} error @param {boolean} hasChoices */
 function reasonOf(error, hasChoices) {
   const { status, message } = error;
   if (faultsOf(error).length) return INVALID;
+  const uncommitted = uncommittedOf(error);
+  if (uncommitted.length) {
+    const names = uncommitted.slice(0, MAX_NAMED_FILES).join(", ") + (uncommitted[MAX_NAMED_FILES] ? ", …" : "");
+    return t`The branch was not merged, because it would overwrite uncommitted changes of the live site: ${names}.
+      Commit them, then merge again.`;
+  }
   if (status === 403 && message === "Forbidden") return FORBIDDEN;
   if (status === 404) return t`This branch does not exist anymore. Someone else has discarded it.`;
   if (status === 412) return CHANGED;
