@@ -110,6 +110,14 @@ function joined(come, read) {
   return [...bySeq.values()].sort((a, b) => b.seq - a.seq).slice(0, SHOWN);
 }
 
+/** What the kinds of events stand for, in words. */
+const NAMES = new Map(/** @type {[string, string][]} */ ([
+  ...KINDS,
+  ["media.create", t`A media file is added`],
+  ["media.update", t`A media file is changed`],
+  ["media.delete", t`A media file is deleted`],
+]));
+
 /** @param {{event: LoggedEvent}} props */
 function Row({ event }) {
   const { model } = useStudio();
@@ -119,7 +127,7 @@ function Row({ event }) {
   const to = type && id && event.event !== "entry.delete" ? addressTo("document", { type: type.name, id }, params) : "";
   const about = [type?.label ?? event.model, id, locale].filter(Boolean).join(" · ");
   return html`<li class="account-row">
-    <span class="account-name">${event.event}</span>
+    <span class="account-name" title=${event.event}>${NAMES.get(event.event) ?? event.event}</span>
     <span class="account-note">${to ? html`<${Link} to=${to}>${about}<//>` : about}
       ${changed && changed.length > 0 && html` (${changed.map((name) => labelOf(name)).join(", ")})`}</span>
     <span class="account-role">${event.actor ?? SOURCES[event.source] ?? event.source}</span>
