@@ -225,6 +225,33 @@ def test_a_file_is_replaced_moved_and_deleted_with_undo(
     assert (uploads / "photo-2.png").read_bytes() == drawing(2)
 
 
+IS_COLORED = """(image, color) => {  // in the corner; a compressed picture is not exact
+  const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1});
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const seen = context.getImageData(0, 0, 1, 1).data;
+  return image.complete && color.every((value, i) => Math.abs(value - seen[i]) < 12);
+}"""
+
+
+def test_a_replaced_picture_is_shown_at_once(enter: Callable[..., Page], tmp_path: Path) -> None:
+    page = enter("editor")
+    page.get_by_role("link", name="Causeway 14.png").click()
+    shown = page.locator(".focal img")
+    old, new_color = ([(number * step) % 200 + 30 for step in (53, 97, 31)] for number in (14, 77))
+    until(lambda: shown.evaluate(IS_COLORED, old))
+    new = tmp_path / "new.png"
+    new.write_bytes(drawing(77))
+    page.get_by_label("Replace").set_input_files(new)
+    page.get_by_text("The content of Causeway 14.png was replaced").wait_for()
+    tile = page.get_by_role("link", name="Causeway 14.png").locator("img")
+    until(lambda: tile.evaluate(IS_COLORED, new_color))
+    page.reload()
+    until(lambda: tile.evaluate(IS_COLORED, new_color))
+    tile.click()
+    until(lambda: shown.evaluate(IS_COLORED, new_color))
+
+
 def test_a_keyboard_is_enough(enter: Callable[..., Page]) -> None:
     page = enter("editor")
     tiles = page.locator(".media-open")

@@ -51,10 +51,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 
 def requested(picture: Any) -> tuple[str, dict[str, str]]:
-    """Return the path and parameters of the file that a picture shows."""
+    """Return the path and parameters of the file that a picture shows, without its version."""
     until(lambda: picture.evaluate(SHOWN))
     url = urlsplit(picture.evaluate("image => image.currentSrc"))
-    return url.path, {name: values[0] for name, values in parse_qs(url.query).items()}
+    return url.path, {name: values[0] for name, values in parse_qs(url.query).items() if name != "v"}
 
 
 @pytest.mark.parametrize("density", [1, 2])

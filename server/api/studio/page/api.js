@@ -124,9 +124,11 @@ function versionParams(path, method) {
 /**
  * Return the URL under which the browser can load a file of the site.
  * @param {string} url  The URL as returned by the API.
+ * @param {string} [version]  The time of the file's last change. The browser then shows no older cached file.
  */
-export function fileAddress(url) {
+export function fileAddress(url, version = "") {
   const address = new URL(url.replace(/^\//, ""), SITE);
+  if (version && address.origin === SITE.origin && !address.search) address.searchParams.set("v", version);
   const { at, branch } = currentVersion();
   if ((at || branch) && address.origin === SITE.origin) address.searchParams.set("at", at || branch);
   return address.href;

@@ -21,15 +21,16 @@ export function enableTransformations(enabled) {
 /**
  * Return the attributes of an `img` element that shows a picture in a place. If the server does not transform the
  * picture, or refuses to, the element shows `small`.
- * @param {{url: string, width?: number | null, height?: number | null}} picture
+ * @param {{url: string, updatedAt?: string, width?: number | null, height?: number | null}} picture
  * @param {Place} place
  * @param {string} small  The URL of a smaller version of the picture.
  */
 export function pictureIn(picture, place, small) {
-  const src = fileAddress(small);
+  const src = fileAddress(small, picture.updatedAt);
   if (!isEnabled || !TRANSFORMED.test(new URL(fileAddress(picture.url)).pathname)) return { src };
   const srcset = densitiesOf(picture, place).map((density) => {
-    return `${transformed(picture.url, { ...place, dpr: density, format: "auto" })} ${density}x`;
+    const address = fileAddress(picture.url, picture.updatedAt);
+    return `${transformed(address, { ...place, dpr: density, format: "auto" })} ${density}x`;
   });
   return { src, srcset: srcset.join(", ") };
 }
@@ -52,7 +53,7 @@ function densitiesOf({ width, height }, place) {
 
 /** @param {string} url @param {Record<string, string | number>} parameters */
 function transformed(url, parameters) {
-  const address = new URL(fileAddress(url));
+  const address = new URL(url);
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, String(value));
   return address.href;
 }

@@ -16,7 +16,7 @@ import { isEmpty, isHidden, same, UNSEEN } from "./values.js";
 const TO_ONE = new Set(["oneToOne", "manyToOne", "morphOne", "morphToOne"]);
 /** Types that contain any JSON. Their numbers must stay exactly as written. */
 const OF_JSON = new Set(["json", "array"]);
-const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
+const OF_FILES = ["name", "url", "alternativeText", "mime", "formats", "updatedAt"];
 
 /**
  * Return whether the value of an attribute is a list of targets or components.

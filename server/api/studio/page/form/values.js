@@ -45,7 +45,7 @@ export function withoutUnseen(value) {
 }
 
 /** Properties that a form adds to values for display. They are ignored in comparisons. */
-const OF_FORM = new Set(["__title", "__alt", "__preview", "__url", "__temp_key__", "__id"]);
+const OF_FORM = new Set(["__title", "__alt", "__preview", "__url", "__version", "__temp_key__", "__id"]);
 
 /** Keys of a component that are not attributes. @param {string} key */
 export const isOfForm = (key) => OF_FORM.has(key) || key === "id" || key === "__component";

@@ -25,7 +25,7 @@ import { historyPath } from "./versions.js";
  */
 
 const MOST = 100; // ids in one request
-const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
+const OF_FILES = ["name", "url", "alternativeText", "mime", "formats", "updatedAt"];
 
 /**
  * Compare two versions. Throws ApiError or AbortError.

@@ -4,7 +4,7 @@ import { counted } from "../language.js";
 
 /**
  * @typedef {{documentId: string, __id: number, __title: string, __alt: string, __preview: string,
- *   __url: string}} Media
+ *   __url: string, __version: string}} Media  `__version` in a URL bypasses caches.
  */
 
 /** The value of the choice "view" for a table of files; otherwise, they are shown as a grid. */
@@ -26,6 +26,7 @@ export function fileOf(file) {
     __title: file.name,
     __alt: file.alternativeText ?? "",
     __url: file.url,
+    __version: file.updatedAt ?? "",
     __preview: isPicture(file) ? small : "",
   };
 }

@@ -16,6 +16,7 @@ export function Picture({ file, whole = false }) {
   const ending = file.__title.includes(".") ? file.__title.split(".").pop() : "file";
   const style = `media-picture ${whole ? "is-whole" : ""}`;
   if (!file.__preview) return html`<span class=${style} aria-hidden="true">${ending}</span>`;
-  const shown = whole ? { src: fileAddress(file.__preview) } : pictureIn({ url: file.__url }, PLACE, file.__preview);
+  const shown = whole ? { src: fileAddress(file.__preview, file.__version) }
+    : pictureIn({ url: file.__url, updatedAt: file.__version }, PLACE, file.__preview);
   return html`<img class=${style} ...${shown} alt="" loading="lazy" decoding="async" onError=${showSmaller} />`;
 }

@@ -5,7 +5,7 @@ import { t } from "../language.js";
 import { UNDOABLE } from "../undo/undo.js";
 import { fileOf } from "./file.js";
 
-const FIELDS = ["name", "url", "alternativeText", "mime", "formats"];
+const FIELDS = ["name", "url", "alternativeText", "mime", "formats", "updatedAt"];
 const MOST = 24; // files that are shown to choose from
 
 /**
@@ -62,7 +62,7 @@ export async function readFile(id) {
 /**
  * Return the documents that use a file. Throws ApiError or AbortError.
  * @param {number} id
- * @param {AbortSignal} signal
+ * @param {AbortSignal} [signal]
  * @returns {Promise<{uses: Use[], total: number, hidden: boolean | null}>}
  */
 export async function readUsage(id, signal) {
