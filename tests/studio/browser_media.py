@@ -218,11 +218,88 @@ def test_a_file_is_replaced_moved_and_deleted_with_undo(
     for name in ("Select Knots 1.png", "Select Lighthouse 2.png"):
         page.get_by_role("checkbox", name=name).check()
     page.get_by_role("button", name="Delete 2").click()
+    page.get_by_role("dialog", name="Delete 2 files?").get_by_role("button", name="Delete").click()
     expect(bar.get_by_role("status")).to_have_text("2 files deleted")
     total(page, "15 files")
     bar.get_by_role("button", name="Undo").click()
     total(page, "17 files")
     assert (uploads / "photo-2.png").read_bytes() == drawing(2)
+
+
+def test_a_file_that_is_used_is_deleted_after_a_question(enter: Callable[..., Page], site: Studio) -> None:
+    page, uploads = enter("owner", "?file=photo-1.png"), site.root / "content/uploads"
+    bar = page.get_by_role("region", name="Undo").get_by_role("status")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    question = page.get_by_role("dialog", name="Delete Knots 1.png?")
+    question.get_by_text("Used in 1 place: The night ferry.").wait_for()
+    question.get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    for name in ("Select Knots 1.png", "Select Lighthouse 2.png", "Select Old quay 3.png"):
+        page.get_by_role("checkbox", name=name).check()
+    page.get_by_role("button", name="Delete 3").click()
+    question = page.get_by_role("dialog", name="Delete 3 files?")
+    question.get_by_text("Used in 2 places: Secret, The night ferry.").wait_for()
+    question.get_by_role("button", name="Cancel").click()
+    assert all((uploads / name).is_file() for name in ("photo-1.png", "photo-2.png"))
+    for name in ("Select Knots 1.png", "Select Lighthouse 2.png"):
+        page.get_by_role("checkbox", name=name).uncheck()
+    page.get_by_role("button", name="Delete 1").click()  # not used
+    expect(bar).to_have_text("1 file deleted")
+    page = enter("editor", "?file=photo-2.png")  # of a document that the editor can't see
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    question = page.get_by_role("dialog", name="Delete Lighthouse 2.png?")
+    question.get_by_text("Documents that your role can't see may use this.").wait_for()
+    question.get_by_role("button", name="Delete").click()
+    page.get_by_text("Lighthouse 2.png deleted").wait_for()
+
+
+def test_typed_texts_are_saved_before_a_file_is_replaced_or_moved(
+    enter: Callable[..., Page], site: Studio, tmp_path: Path
+) -> None:
+    page, uploads = enter("editor", "?file=photo-1.png"), site.root / "content/uploads"
+    details = page.get_by_role("dialog", name="Details of Knots 1.png")
+    details.get_by_label("Name").fill("Birds.png")
+    details.get_by_label("Alternative text").fill("A flock")
+    new = tmp_path / "new.png"
+    new.write_bytes(drawing(77))
+    page.get_by_label("Replace").set_input_files(new)
+    page.get_by_text("The content of Birds.png was replaced").wait_for()
+    sidecar = (uploads / "photo-1.png.yaml").read_text()
+    assert "name: Birds.png" in sidecar
+    assert "alternativeText: A flock" in sidecar
+
+    page.get_by_role("link", name="Birds.png").click()
+    details = page.get_by_role("dialog", name="Details of Birds.png")
+    details.get_by_label("Caption").fill("Above the quay")
+    page.get_by_role("button", name="Move or rename").click()
+    page.get_by_label("File name").fill("birds.png")
+    page.get_by_role("dialog", name="Move or rename").get_by_role("button", name="Move").click()
+    page.get_by_text("1 file moved").wait_for()
+    assert "caption: Above the quay" in (uploads / "birds.png.yaml").read_text()
+
+
+def test_texts_that_are_not_saved_are_discarded_after_a_question(
+    enter: Callable[..., Page], site: Studio
+) -> None:
+    page = enter("editor", "?file=photo-1.png")
+    details = page.get_by_role("dialog", name="Details of Knots 1.png")
+    question = page.get_by_role("dialog", name="Discard 1 unsaved change?")
+    caption = details.get_by_label("Caption")
+    caption.fill("A large flock")
+    for _ in range(2):  # Otherwise, Chromium would close both dialogs.
+        page.keyboard.press("Escape")
+        question.get_by_text("Caption").wait_for()
+        page.keyboard.press("Escape")
+        question.wait_for(state="detached")
+    expect(caption).to_have_value("A large flock")
+    details.get_by_role("link", name="The night ferry").click()
+    question.get_by_role("button", name="Cancel").click()
+    expect(caption).to_have_value("A large flock")
+    details.get_by_role("button", name="Cancel").click()
+    question.get_by_role("button", name="Discard").click()
+    details.wait_for(state="detached")
+    assert page.url.endswith(PAGE)
+    assert "caption" not in (site.root / "content/uploads/photo-1.png.yaml").read_text()
 
 
 IS_COLORED = """(image, color) => {  // in the corner; a compressed picture is not exact

@@ -14,7 +14,15 @@ export function Dialog({ label, close, children, class: name = "" }) {
   /** @param {MouseEvent} event */
   const outside = (event) => event.target === dialog.current && close();
   /** @param {KeyboardEvent} event */
-  const press = (event) => event.key === "Escape" && event.stopPropagation(); // It closes nothing else.
+  const press = (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation(); // It closes nothing else.
+    const isOfInput = event.isComposing || /** @type {HTMLInputElement} */ (event.target).type === "search";
+    if (event.defaultPrevented || isOfInput) return;
+    // On a second Escape without other input in between, Chromium would close the dialog and fire no `cancel` event.
+    event.preventDefault();
+    close();
+  };
   return html`<dialog class=${`dialog ${name}`} aria-label=${label} ref=${dialog} onClick=${outside} onKeyDown=${press}
     onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
     <div class="dialog-body">${children}</div>

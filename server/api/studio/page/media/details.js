@@ -3,30 +3,38 @@
  * the picture is cropped, and shows the picture cropped to common ratios.
  */
 
-import { Dialog } from "../dialog.js";
-import { t } from "../language.js";
+import { Dialog, Question } from "../dialog.js";
+import { useGuard } from "../form/page.js";
+import { plural, t } from "../language.js";
 import { pictureIn, showSmaller } from "../pictures.js";
-import { showError, useMessage } from "../store/messages.js";
+import { clearMessage, showError, useMessage } from "../store/messages.js";
 import { reloadContent, useRequest } from "../store/requests.js";
 import { html, useRef, useState } from "../vendor/preact.js";
 import { describeFile, readFile } from "./requests.js";
 
 /** @type {[string, string][]} */
 const TEXTS = [["name", t`Name`], ["alternativeText", t`Alternative text`], ["caption", t`Caption`]];
+/** @type {Record<string, string>} */
+const LABELS = { ...Object.fromEntries(TEXTS), focalPoint: t`Focal point` };
 const MIDDLE = { x: 50, y: 50 };
 const RATIOS = [[16, 9], [4, 3], [1, 1], [3, 4]]; // of the crops
 const CROP_HEIGHT = 72; // in pixels
 /** @type {import("../pictures.js").Place} */
 const PLACE = { width: 440, height: 600, fit: "inside" }; // as wide as the dialog
 
+/**
+ * @typedef {() => Promise<Record<string, any> | null>} Save  A function that saves what was typed, and returns
+ *   the file. If that fails, it shows the reason, and returns null.
+ */
+
 /** @typedef {{x: number, y: number}} Point  A point in percent of a picture's width and height. */
 
 /**
  * @param {{id: string, file: import("./file.js").Media, close: () => void,
- *   saved: (info: Record<string, any>) => void, mayDescribe?: boolean, about?: any}} props  `about` is shown below
- *   the descriptions.
+ *   saved: (info: Record<string, any>) => void, mayDescribe?: boolean, about?: (save: Save) => any}} props
+ *   `about` returns what is shown below the descriptions.
  */
-export function MediaDetails({ id, file, close, saved, mayDescribe = true, about = null }) {
+export function MediaDetails({ id, file, close, saved, mayDescribe = true, about = () => null }) {
   const { value: described, error, reload } = useRequest(`file ${file.__id}`, () => readFile(file.__id));
   const [changes, change] = useState(/** @type {Record<string, any>} */ ({}));
   const message = useMessage(id);
@@ -35,18 +43,32 @@ export function MediaDetails({ id, file, close, saved, mayDescribe = true, about
   const seen = (/** @type {[string, any][]} */ changed) => {
     return Object.fromEntries(changed.map(([name]) => [name, described[name] ?? null]));
   };
-  const send = async () => {
-    const changed = Object.entries(changes).filter(([name, value]) => !same(described[name], value));
+  const changed = Object.entries(changes).filter(([name, value]) => !same(described?.[name], value));
+  const [leave, stay] = useGuard(changed.length > 0);
+  const [isClosing, setClosing] = useState(false);
+  const cancel = () => (changed.length ? setClosing(true) : close());
+  const save = async () => {
+    clearMessage(id);
+    if (info.name === "") {
+      showError(id, `${t`Name`}: ${t`is required`}`);
+      return null;
+    }
     try {
       if (changed.length) await describeFile(file.__id, Object.fromEntries(changed), seen(changed));
-      saved(info);
-      close();
-      if (changed.length) reloadContent();
+      await reload();
+      return info;
     } catch (/** @type {any} */ refused) {
-      if (refused.status !== 412) return showError(id, refused.message);
-      await reload(); // Saving again replaces the other values.
-      showError(id, t`Somebody else has changed this file. Save again to replace their changes.`);
+      if (refused.status === 412) await reload(); // Saving again replaces the other values.
+      showError(id, refused.status === 412
+        ? t`Somebody else has changed this file. Save again to replace their changes.` : refused.message);
+      return null;
     }
+  };
+  const send = async () => {
+    if (!(await save())) return;
+    saved(info);
+    close();
+    if (changed.length) reloadContent();
   };
   if (!mayDescribe) {
     return html`<${Dialog} label=${t`Details of ${file.__title}`} close=${close}>
@@ -54,12 +76,12 @@ export function MediaDetails({ id, file, close, saved, mayDescribe = true, about
       ${described && html`<h2 class="dialog-title">${file.__title}</h2>
         ${described.alternativeText && html`<p>${described.alternativeText}</p>`}
         ${described.caption && html`<p class="hint">${described.caption}</p>`}`}
-      ${described && about}
+      ${described && about(save)}
       <p class="field-error" role="alert">${error?.message}</p>
       <p class="dialog-actions"><button class="button" type="button" onClick=${close}>${t`Close`}</button></p>
     <//>`;
   }
-  return html`<${Dialog} label=${t`Details of ${file.__title}`} close=${close}>
+  return html`<${Dialog} label=${t`Details of ${file.__title}`} close=${cancel}>
     ${described && file.__preview && html`<${Focal} picture=${described} shown=${shownOf(described)}
       point=${info.focalPoint} set=${(/** @type {Point | null} */ point) => set("focalPoint", point)} />`}
     ${described?.width && file.__preview && html`<${Crops} picture=${described} shown=${shownOf(described)}
@@ -69,13 +91,16 @@ export function MediaDetails({ id, file, close, saved, mayDescribe = true, about
       <input class="input" id=${`${id}-${name}`} value=${info[name] ?? ""}
         onInput=${(/** @type {any} */ e) => set(name, e.target.value || (name === "name" ? "" : null))} />
     </div>`)}
-    ${described && about}
+    ${described && about(save)}
     <p class="field-error" role="alert">${message.text || error?.message}</p>
     <p class="dialog-actions">
       <button class="button primary" type="button" disabled=${!described || info.name === ""}
         onClick=${send}>${t`Save`}</button>
-      <button class="button quiet" type="button" onClick=${close}>${t`Cancel`}</button>
+      <button class="button quiet" type="button" onClick=${cancel}>${t`Cancel`}</button>
     </p>
+    ${(isClosing || leave) && html`<${Question} danger label=${t`Discard`} confirm=${leave ?? close}
+      title=${t`Discard ${plural(changed.length, { one: "{0} unsaved change", other: "{0} unsaved changes" })}?`}
+      text=${changed.map(([name]) => LABELS[name]).join(", ")} close=${leave ? stay : () => setClosing(false)} />`}
   <//>`;
 }
 

@@ -2,7 +2,6 @@
 
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";
-import { Question } from "../dialog.js";
 import { t } from "../language.js";
 import { List } from "../list/list.js";
 import { navigate } from "../router.js";
@@ -10,7 +9,9 @@ import { useHeading } from "../site/heading.js";
 import { Empty } from "../states.js";
 import { offerUndo } from "../store/messages.js";
 import { reloadContent } from "../store/requests.js";
+import { filesText } from "../text.js";
 import { html, useMemo, useState } from "../vendor/preact.js";
+import { DeleteQuestion, usageOf } from "./delete-question.js";
 import { fileIn } from "./file.js";
 import { FilePanel } from "./file-panel.js";
 import { MoveDialog } from "./move-dialog.js";
@@ -20,8 +21,9 @@ import { Uploads } from "./uploads.js";
 
 /**
  * @typedef {import("../list/resource.js").Row} Row
- * @typedef {{name: "move" | "delete", rows: Row[], end: (ids: string[] | null) => void,
- *   fail: (error: any) => void}} Asked  An action on several files that a dialog asks about.
+ * @typedef {{name: "move" | "delete", rows: Row[], used?: import("./delete-question.js").Used | null,
+ *   end: (ids: string[] | null) => void, fail: (error: any) => void}} Asked  An action on several files that a
+ *   dialog asks about.
  */
 
 /** @param {{params: URLSearchParams}} props */
@@ -41,7 +43,7 @@ export function MediaPage({ params }) {
     <//>
     ${asked && html`<${AskedDialog} asked=${asked} close=${() => ask(null)} />`}
     ${opened && html`<${FilePanel} id=${opened} key=${opened}
-      close=${() => navigate(addressTo("media", {}, listed))} />`}`;
+      close=${() => navigate(addressTo("media", {}, listed), { unguarded: true })} />`}`;
 }
 
 /** The page for users who may not list files. @param {{mayUpload: boolean}} props */
@@ -63,16 +65,17 @@ function NoList({ mayUpload }) {
  */
 function actionsOf(model, ask) {
   if (!model.allows("upload", "destroy")) return [];
-  const asking = (/** @type {Asked["name"]} */ name) => (/** @type {Row[]} */ rows) =>
-    /** @type {Promise<string[] | null>} */ (new Promise((end, fail) => ask({ name, rows, end, fail })));
+  const asking = (/** @type {Asked["name"]} */ name, /** @type {Asked["used"]} */ used) =>
+    (/** @type {Row[]} */ rows) =>
+      /** @type {Promise<string[] | null>} */ (new Promise((end, fail) => ask({ name, rows, used, end, fail })));
   const all = { concerns: () => true };
-  const moving = { ...all, name: "move", label: t`Move`, done: t`moved`, run: asking("move") };
+  const moving = { ...all, name: "move", label: t`Move`, done: t`moved`, run: asking("move", null) };
   const removing = { ...all, name: "delete", label: t`Delete`, done: t`deleted`, removes: true };
-  return [
-    ...(mayMove(model) ? [moving] : []),
-    // A change on a branch can't be undone, so the user is asked before.
-    { ...removing, run: model.isServed ? removeAll : asking("delete") },
-  ];
+  const remove = async (/** @type {Row[]} */ rows) => {
+    const used = await usageOf(rows.map(fileIn));
+    return model.isServed && !used ? removeAll(rows) : asking("delete", used)(rows);
+  };
+  return [...(mayMove(model) ? [moving] : []), { ...removing, run: remove }];
 }
 
 /** Return whether the user may move files. @param {import("../model.js").Model} model */
@@ -80,7 +83,8 @@ const mayMove = (model) =>
   model.isServed && model.allows("upload", "upload") && model.allows("upload", "destroy");
 
 /** @param {{asked: Asked, close: () => void}} props */
-function AskedDialog({ asked: { name, rows, end, fail }, close }) {
+function AskedDialog({ asked: { name, rows, used = null, end, fail }, close }) {
+  const { model } = useStudio();
   const cancel = () => {
     end(null);
     close();
@@ -94,9 +98,8 @@ function AskedDialog({ asked: { name, rows, end, fail }, close }) {
     };
     return html`<${MoveDialog} files=${rows.map(fileIn)} close=${cancel} done=${done} />`;
   }
-  const count = rows.length === 1 ? rows[0].title : `${rows.length} files`;
-  return html`<${Question} title=${t`Delete ${count}?`} label=${t`Delete`} close=${cancel}
-    text=${t`Fields that use them become empty. This can't be undone on a branch.`} confirm=${() => {
+  const subject = rows.length === 1 ? rows[0].title : filesText(rows.length);
+  return html`<${DeleteQuestion} ...${{ subject, used, isServed: model.isServed, close: cancel }} confirm=${() => {
       close();
       removeAll(rows).then(end, fail);
     }} />`;

@@ -16,9 +16,10 @@ const DIALOG = "move-files"; // the place of messages
  */
 
 /**
- * @param {{files: any[], close: () => void, done: (moved: Moved) => void}} props  The files, as returned by the API.
+ * @param {{files: any[], close: () => void, done: (moved: Moved) => void, before?: () => Promise<any>}} props  The
+ *   files, as returned by the API. The files are only moved if `before` resolves to a true value.
  */
-export function MoveDialog({ files, close, done }) {
+export function MoveDialog({ files, close, done, before }) {
   const isSingle = files.length === 1;
   const [folder, setFolder] = useState(folderOf(files[0]));
   const [name, setName] = useState(fileNameOf(files[0]));
@@ -31,6 +32,7 @@ export function MoveDialog({ files, close, done }) {
     if (busy) return;
     setBusy(true);
     clearMessage(DIALOG);
+    if (before && !(await before())) return close();
     /** @type {string[]} */
     const ids = [];
     let [count, links] = [0, 0];
