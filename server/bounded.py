@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Thread-safe LRU cache, limited by the total size of its entries in bytes."""
+    """Thread-safe LRU cache. The total size of its entries, in bytes, is limited."""
 
     # A value larger than the limit is not stored.
 
@@ -71,7 +71,7 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Return the estimated bytes of a cache key, including nested tuples."""
+    """Return the estimated size of a cache key in bytes. Nested tuples are included."""
     # The elements of a set are not counted, because it is a set of permissions that many keys share.
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -89,7 +89,7 @@ NETWORK_BITS = 64
 # If there is a rate limit, the cache saves 3.7 of the 56 µs that a read through a proxy takes.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return an IPv6 address's /64 network, and any other string unchanged."""
+    """Return the /64 network of an IPv6 address. Any other string is returned unchanged."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -117,13 +117,13 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Mutex with a bounded queue, in which waiting clients take turns."""
+    """Mutex whose queue is limited. Clients that are waiting take turns."""
 
     # If the queue is full, the client with the most waiting requests loses its newest request. Therefore, no
     # client can block the others.
 
     def __init__(self, purpose: str, max_waiting: int, max_wait_s: float) -> None:
-        """Create a free mutex. `purpose` completes the error "Too many requests that …"."""
+        """Create a free mutex. `purpose` completes the error message "Too many requests that …"."""
         self._purpose, self._most, self._longest = purpose, max_waiting, max_wait_s
         self._is_taken = False
         self._lock = threading.Lock()
@@ -138,7 +138,10 @@ class BoundedMutex:
             return True
 
     def acquire(self) -> None:
-        """Acquire the mutex. Raises QueueError if the queue is full or the wait is too long."""
+        """Acquire the mutex, waiting if necessary.
+
+        Raises QueueError if the queue is full or the wait is too long.
+        """
         client, waiter = current_client(), _Waiter()
         with self._lock:
             if not self._is_taken:
@@ -169,9 +172,9 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the newest request of the client with the most waiting requests.
+        """Reject the newest request of the client that has the most waiting requests, and return True.
 
-        Returns False if `client` has almost as many itself.
+        If `client` has almost as many waiting requests itself, reject nothing and return False.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
@@ -197,7 +200,7 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request. `decided` is set when it acquires the mutex or is rejected."""
+    """A waiting request. `decided` is set when the request acquires the mutex or is rejected."""
 
     __slots__ = ("decided", "has_turn")
 

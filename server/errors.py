@@ -484,9 +484,9 @@ class GitTimeoutError(GitError):
 
 
 def invalid_key(key: str, path: str | None, param: str, inside: str = "") -> KeyNameError:
-    """Return Strapi's error for an unknown or forbidden query key.
+    """Return Strapi's error for a query key that is unknown or forbidden.
 
-    `path` is None at the top level, and `param` is the query parameter.
+    `param` is the query parameter. `path` is the path to the key in it, or None at the top level.
     """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(

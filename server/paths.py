@@ -15,9 +15,9 @@ MAX_ATTEMPTS = 5  # attempts to create the state folder while another process de
 
 
 def state_folder(root: Path) -> Path:
-    """Return a site's private `.bifolio/` folder, created if necessary.
+    """Return a site's private folder `.bifolio/`, which is created if necessary.
 
-    Raises OSError, also if it is a symbolic link.
+    Raises OSError if it can't be created or is a symbolic link.
     """
     # A symbolic link could have been committed, and could point to served files.
     folder = root / STATE_FOLDER
@@ -39,7 +39,7 @@ def state_folder(root: Path) -> Path:
 
 
 def keep_private(path: Path) -> None:
-    """Deny other users access to a file or folder, if this process owns it."""
+    """Deny other users access to a file or folder. Do nothing if this process does not own it."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         with suppress(PermissionError):
@@ -47,7 +47,10 @@ def keep_private(path: Path) -> None:
 
 
 def folder_in_state(root: Path, name: str) -> Path:
-    """Return a folder in `.bifolio/`, created if necessary. Raises OSError, also if it is a symbolic link."""
+    """Return a folder in `.bifolio/`, which is created if necessary.
+
+    Raises OSError if it can't be created or is a symbolic link.
+    """
     folder = state_folder(root) / name
     if folder.is_symlink():
         raise OSError(errno.ELOOP, "is a symbolic link", str(folder))
@@ -56,7 +59,7 @@ def folder_in_state(root: Path, name: str) -> Path:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Return the cache folder, or None if it can't be created."""
+    """Return the cache folder in `.bifolio/`, or None if it can't be created."""
     try:
         return folder_in_state(root, "cache")
     except OSError:

@@ -1,4 +1,4 @@
-"""Problems: mistakes in a site's files. A problem in one file does not affect other files."""
+"""Problems, which are mistakes in a site's files. A problem in one file does not affect other files."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ RULE_SEVERITIES: tuple[RuleSeverity, ...] = ("off", "warning", "error")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for a site's files.
+    """A rule that a site's files should follow.
 
-    The setting `check.rules` can change its severity, unless that is "error".
+    The setting `check.rules` can change the severity, except if `default_severity` is "error".
     """
 
     name: str
@@ -206,8 +206,9 @@ RULES: Mapping[str, Rule] = {
 class Problem:
     """A problem in a file.
 
-    `path` is relative to the site, and positions count from 1. After an error, the server keeps using the
-    file's last valid version. `at` is the path to an attribute or key, () for the whole file.
+    `path` is relative to the site. `line` and `column` count from 1, and are None if unknown. If `severity`
+    is "error", the server keeps using the file's last valid version. `at` is the path to an attribute or key,
+    or () if the problem is about the whole file.
     """
 
     path: str

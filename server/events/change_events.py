@@ -31,7 +31,7 @@ Version = Document | UnknownVersion | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A document's versions in one locale. A missing version is None."""
+    """The draft and published version of a document in one locale. A version that does not exist is None."""
 
     published: Version = None
     draft: Version = None
@@ -46,7 +46,10 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group the versions in files by document and locale. The first of equal keys wins."""
+    """Group the versions in files by document and locale.
+
+    If two files contain the same version, the first file is used.
+    """
     by_key: dict[Key, Versions] = {}
     for key, status, version in file_versions:
         versions = by_key.get(key, Versions())
@@ -58,7 +61,7 @@ def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[K
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield the events for a changed document, in order."""
+    """Yield, in order, the events for a document that changed from `before` to `after`."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
@@ -103,9 +106,11 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """Visible differences between two versions.
+    """The visible attributes that differ between two versions.
 
-    `links` maps attributes with changed relations to their target types.
+    - `changed`: the names of these attributes, or None if they are unknown
+    - `hidden`: whether only private attributes differ
+    - `links`: the attributes in which only relations differ, with the uids of the target types
     """
 
     changed: tuple[str, ...] | None
@@ -264,9 +269,9 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past_states: PastStates, commit: str) -> list[Event]:
-    """Return the events since a commit, without numbers or times.
+    """Return the events for all changes since a commit. They have no numbers and times yet.
 
-    Raises ConflictError if the commit's configuration is invalid.
+    Raises ConflictError if the configuration in the commit is invalid.
     """
     before = past_states.at(commit)
     _, configuration, committed, entries = past_states.site.basis()

@@ -1,4 +1,4 @@
-"""Database of the event log. A new, empty log replaces a damaged or missing `.bifolio/events.db`."""
+"""Database of the event log. If `.bifolio/events.db` is damaged or missing, a new, empty log replaces it."""
 
 import json
 import logging
@@ -44,7 +44,10 @@ _MAX_PARAMETERS = 400  # in one SQL statement
 
 
 class LoggedVersion(NamedTuple):
-    """The last logged version of a file. `digest` is a hash of the file's content."""
+    """The version of a document that a file contained when it was last logged.
+
+    `digest` is a hash of the file.
+    """
 
     path: str
     digest: bytes
@@ -59,7 +62,9 @@ class LoggedVersion(NamedTuple):
 
 
 class LastOrigin(NamedTuple):
-    """The clone that logged a file's last event, and the commit ("" if uncommitted)."""
+    """The clone that logged a file's last event, and the commit with the change ("" if it was not
+    committed).
+    """
 
     clone: str
     commit: str
@@ -67,7 +72,9 @@ class LastOrigin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A log's id, and the numbers of its first event (0 if empty) and last event."""
+    """An event log's id, the number of its first event (0 if the log is empty), and that of its last
+    event.
+    """
 
     id: str
     first: int
@@ -75,7 +82,7 @@ class Bounds:
 
 
 class EventDatabase:
-    """A site's event log, stored in the accounts database if that is PostgreSQL.
+    """A site's event log. It is stored in the accounts database if that is a PostgreSQL database.
 
     Thread-safe, but each process must create its own instance.
     """
@@ -101,7 +108,7 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Open a write transaction. Raises StorageError if it can't begin within `timeout_s`."""
+        """Open a write transaction. Raises StorageError if it can't begin within `timeout_s` seconds."""
         with self._engine.writing(timeout_s, lock_statement=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone_id)
             self._own_writes += 1
@@ -113,9 +120,10 @@ class EventDatabase:
     def read(
         self, since: int, limit: int, *, with_paths: bool = False, with_public: bool = False
     ) -> list[Event]:
-        """Return events with numbers above `since`, in order.
+        """Return up to `limit` events with numbers above `since`, in order.
 
-        `with_public` adds events for callers who can't read drafts. Raises StorageError.
+        If `with_public` is set, this includes the events that are meant only for callers who can't read
+        drafts. Raises StorageError.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         kinds = () if with_public else tuple(PUBLIC_KINDS)
@@ -128,14 +136,14 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_number_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log begins later.
+        """Return the number of the last event before a time, or None if the log begins after that time.
 
         Raises StorageError.
         """
         return self.query(lambda c: _last_before(c, self.clone_id, time))
 
     def external_write_counter(self) -> int:
-        """Return a number that changes when another process writes. Raises StorageError."""
+        """Return a number that changes whenever another process writes to the log. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
@@ -154,7 +162,7 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def is_deliverer(self) -> bool:
-        """Return whether this machine is elected to deliver webhooks. Raises StorageError."""
+        """Return whether this machine has been elected to deliver webhooks. Raises StorageError."""
         if not self._is_shared:
             return True
         if monotonic() < self._lead_at:
@@ -191,7 +199,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """Write transaction on the event log."""
+    """Write transaction on the event log. It stores events and the resulting versions of files."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -303,8 +311,10 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, max_count: int | None) -> None:
-        """Delete events older than `before` ("" for no limit) except the last one, then all but the newest
-        `max_count`.
+        """Delete events that are older than the time `before`, except the newest event.
+
+        If `before` is "", nothing is too old. Of the remaining events, keep only the newest `max_count`. If
+        `max_count` is None, keep all of them.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0

@@ -1,4 +1,4 @@
-"""The hub, which sends all event streams of a worker."""
+"""The hub, which sends all event streams of a worker process."""
 
 import asyncio
 import logging
@@ -41,28 +41,34 @@ SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, sent to 
 
 
 class Source(Protocol):
-    """Interface between a hub and the event log."""
+    """A hub's interface to the event log."""
 
     def newest(self) -> int:
-        """Return the number of the newest event to send. Must be fast."""
+        """Return the number of the newest event that can be sent. It is called often, so it must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after `position`, or none if the id is not `log_id`.
+        """Return the log's id, and up to `limit` events after event number `position`.
 
-        Raises GoneError if the next events were deleted.
+        Returns no events if the log's id is not `log_id`. Raises GoneError if the events after `position`
+        were deleted.
         """
 
     def frames_for(
         self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
     ) -> bytes:
-        """Return the encoded event, or b"" if the actor may not see it or has not selected it."""
+        """Return the encoded event, or b"" if the actor may not see the event or `selection` does not match
+        it.
+        """
 
     def identify(self, authorization: str) -> Actor:
-        """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
+        """Return the actor whom an Authorization header identifies.
+
+        Raises UnauthorizedError or UnavailableError.
+        """
 
 
 class Sockets(Protocol):
-    """This process's client connections by address and port."""
+    """This process's client connections. The client's address and port identify a connection."""
 
     def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]: ...
 
@@ -70,7 +76,7 @@ class Sockets(Protocol):
 
 
 class _Audience:
-    """Streams that receive the same bytes: same caller, selection and encoding."""
+    """Streams that have the same caller, selection and encoding, and therefore receive the same bytes."""
 
     __slots__ = ("actor", "authorization", "checked", "frames", "selection", "streams")
 
@@ -81,7 +87,7 @@ class _Audience:
 
 
 class _OpenStream:
-    """An open stream. The client received events up to `known_position`."""
+    """An open stream. `known_position` is the number of the last event whose id the client received."""
 
     __slots__ = (
         "audience",
@@ -108,7 +114,8 @@ class _OpenStream:
 class Hub:
     """All event streams of a process.
 
-    Only `newest`, `is_full` and `client_count` are thread-safe; call all other methods on the event loop.
+    `newest`, `is_full` and `client_count` are thread-safe. All other methods must be called on the event
+    loop.
     """
 
     def __init__(
@@ -146,7 +153,7 @@ class Hub:
         return self._counts.client_count(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
-        """Start a stream, and return a function to call when the client disconnects."""
+        """Start to send a stream, and return a function that must be called when the client disconnects."""
         if not self._streams:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest

@@ -1,4 +1,4 @@
-"""Deduplication of events of machines that share one log (docs/events.md)."""
+"""Prevents machines that share an event log from logging the same change twice (docs/events.md)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class UnloggedChanges:
-    """The changes that this machine must log after checking out `commit`."""
+    """The changes that this machine must log after it has checked out `commit`."""
 
     def __init__(
         self, own: Transaction, root: Path, commit: str, is_unchanged: Callable[[str], bool]
@@ -76,7 +76,7 @@ class UnloggedChanges:
 
 
 class _CommitRange:
-    """The commits since the last one that this machine logged."""
+    """The commits between the last commit that this machine logged and the current commit."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
@@ -88,7 +88,10 @@ class _CommitRange:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def paths_to_log(self, paths: Collection[str]) -> set[str]:
-        """Return the paths to log, among unchanged files of the current commit."""
+        """Return those of `paths` whose changes must be logged.
+
+        The files at `paths` must be the same on disk as in the current commit.
+        """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}

@@ -1,4 +1,4 @@
-"""Events and their subjects."""
+"""Events, which describe changes to documents, media files and content types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """The subject of an event: a document in one locale, or a media file."""
+    """The document (in one locale) or the media file that an event is about."""
 
     uid: str
     document_id: str
@@ -41,14 +41,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An entry in the event log. Strings that do not apply are "".
+    """An entry in the event log. A string field that does not apply to the event is "".
 
-    - `status`: "published" if the public could see the document before or after the change
-    - `changed`: the names of changed attributes, or None if unknown
+    - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
+    - `changed`: the names of the changed attributes, or None if they are unknown
     - `hidden`: whether only private attributes differ
-    - `links`: attributes in which only relations differ, with the uids of the target types
-    - `counts`: for site.update, the number of combined events by uid, status and kind
-    - `paths`: changed files, read from the log only on request
+    - `links`: the attributes in which only relations differ, with the uids of the target types
+    - `counts`: for site.update, the number of combined events by uid, status and kind; otherwise None
+    - `paths`: the changed files, which are read from the log only on request
     """
 
     kind: str
@@ -70,12 +70,12 @@ class Event:
 
     @property
     def model(self) -> str:
-        """The content type's singular API id, or the component's name, such as `shared.seo`."""
+        """The singular API id of the content type, or the name of the component, such as `shared.seo`."""
         return self.uid.partition("::")[2].rpartition(".")[2] if "::" in self.uid else self.uid
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Cache tags of the responses that this event makes stale."""
+        """The cache tags of the responses that this event can make stale."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

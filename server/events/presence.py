@@ -39,7 +39,7 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 class Presence:
     """The document, locale and field that a client is viewing.
 
-    `kind` and `name` identify the caller, as in ("user", "ann").
+    `kind` and `name` tell other people who the caller is, for example ("user", "ann").
     """
 
     caller: str
@@ -52,7 +52,10 @@ class Presence:
 
 
 class PresenceTable:
-    """Thread-safe table in shared memory with one entry per client. Create it before forking."""
+    """Thread-safe table in shared memory with one entry per client.
+
+    Create it before the workers are forked.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -70,15 +73,17 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """A number that increases whenever an entry is added, changed or removed, but not when one
-        expires.
+        """A number that increases when an entry is added, changed or removed.
+
+        It does not increase when an entry expires.
         """
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
         """Record what a client is viewing.
 
-        Raises RateLimitError, ValidationError if it is too long, or BusyError if the table is full.
+        Raises RateLimitError after too many messages, ValidationError if the entry is too long, or BusyError
+        if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -176,7 +181,10 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_use_presence(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor may see the other viewers of a type's documents and be seen by them."""
+    """Return whether an actor takes part in presence for a content type.
+
+    Actors who take part see who is viewing documents of the type, and are visible to each other.
+    """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
     changes = actor.may(type_.singular, "update") or may_draft(actor, type_, "update")
@@ -184,7 +192,7 @@ def may_use_presence(actor: Actor, type_: Type) -> bool:
 
 
 def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the types for which an actor may use presence, by name.
+    """Return the content types for which an actor takes part in presence, by name.
 
     Raises ForbiddenError if there are none.
     """
@@ -195,7 +203,7 @@ def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_visible(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether an actor who may `find` can see any version of a document."""
+    """Return whether an actor with the `find` permission can see any version of a document."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -205,7 +213,7 @@ def is_visible(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) 
 
 
 def is_visible_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether an actor may see the field at a path such as `sections.2.title`."""
+    """Return whether a path such as `sections.2.title` names a field that the actor may see."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -237,7 +245,9 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def other_viewers_json(
     document: tuple[str, str], entries: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON about the other people viewing a document."""
+    """Return JSON about the other people who are viewing a document, with each person's locales and
+    fields.
+    """
     people: dict[str, dict[str, Any]] = {}
     for one in entries:
         if one.caller == actor.name:
@@ -257,7 +267,7 @@ Present = Mapping[Document, Sequence[Presence]]
 
 
 class PresenceSource:
-    """Source of a hub's presence messages."""
+    """Source of the presence messages that a hub sends."""
 
     def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
         self._table, self._state = table, state
@@ -269,8 +279,9 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return a message that lists a document's other viewers, or b"" if the actor may not use
-        presence.
+        """Return a message that lists the other viewers of a document.
+
+        Returns b"" if the actor may not use presence.
         """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])

@@ -1,4 +1,4 @@
-"""Selection of events for a request."""
+"""Reads the events that a request selects and that its caller may see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,10 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible_part(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return an event without the attributes that the actor may not see, or None if nothing remains."""
+    """Return an event without the attributes that the actor may not see.
+
+    Returns None if the actor may see nothing of the event.
+    """
     if event.hidden and not actor.everything:
         return None
     if event.counts is not None:
@@ -117,7 +120,10 @@ MAX_READ_EVENTS = 20_000  # examined for one response
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions for selecting events. An empty set matches all events."""
+    """Conditions that an event must meet to be selected.
+
+    A condition that is an empty set selects every event.
+    """
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
@@ -126,7 +132,11 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def matches(self, event: Event) -> bool:
-        """Return whether an event is selected. Without a locale or status, it matches each of them."""
+        """Return whether an event is selected.
+
+        An event without a locale is selected for every locale, and an event without a status for every
+        status.
+        """
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -142,7 +152,10 @@ class Selection:
 
 
 def findable_subjects(actor: Actor, schema: Schema) -> list[str]:
-    """Return the content types that an actor may `find`. Raises ForbiddenError if there are none."""
+    """Return the names of the content types for which the actor has the `find` permission.
+
+    Raises ForbiddenError if there are none.
+    """
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [permission_subject(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
@@ -151,7 +164,10 @@ def findable_subjects(actor: Actor, schema: Schema) -> list[str]:
 
 
 def parse_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the parameters that select events. Raises ValidationError."""
+    """Parse the parameters that select events. `subjects` are the valid type names.
+
+    Raises ValidationError.
+    """
     for name in parameters:
         if name not in PARAMETERS:
             raise _unknown_error(f'Unknown parameter "{name[:_MAX_QUOTED_CHARS]}"', name, PARAMETERS)
@@ -193,7 +209,7 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, maximum: int = MAX_INTEGER) -> int:
-    """Parse a numeric parameter. Raises ValidationError if it is not a whole number up to `maximum`."""
+    """Parse a numeric parameter. Raises ValidationError if it is not a whole number from 0 to `maximum`."""
     text = parameters.get(name, "")
     if text == "":
         return default
@@ -204,9 +220,10 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, maximum:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Selected events.
+    """The selected events in a range of the log.
 
-    `last_number` is the last examined event; `has_more` means that the log continues after it.
+    `last_number` is the number of the last event that was examined. `has_more` is set if the log contains
+    events after that number.
     """
 
     events: list[Event]
@@ -223,9 +240,9 @@ def read_page(
     limit: int,
     count_examined: Callable[[int], None],
 ) -> EventPage:
-    """Return up to `limit` selected, visible events after `since`.
+    """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
-    `count_examined` receives the number of events read. Raises GoneError or StorageError.
+    `count_examined` is called with the number of events that were read. Raises GoneError or StorageError.
     """
     bounds = database.bounds()
     require_available(bounds, since)

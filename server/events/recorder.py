@@ -1,4 +1,4 @@
-"""The event recorder, which runs under the write lock before a change is visible."""
+"""The event recorder. It runs before a change becomes visible, while the write lock is held."""
 
 import logging
 import mmap
@@ -53,10 +53,10 @@ After = Callable[[str], Entry | None]  # returns a file's current entry
 
 
 class Recorder:
-    """A site's event recorder.
+    """A site's event recorder. Create it before the workers are forked.
 
-    Create it before forking. `previous_documents` maps paths to the versions of documents before they changed
-    without a running server.
+    `previous_documents` are the earlier versions, by path, of documents that changed while no server was
+    running.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class Recorder:
         self._settings: Settings | None = None  # whose webhooks the log contains
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events of `record`.
+        """Log the events for the changes in `record`.
 
-        Return the last event's number, or None if they will be logged later. Storage and git errors are
-        logged, not raised.
+        Return the number of the last event, or None if the events must be logged later. Storage errors and
+        git errors are logged, not raised.
         """
         try:
             with self.database.writing(
@@ -246,7 +246,7 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def logged_version(entry: Entry | None) -> LoggedVersion | None:
-    """Return a file's version as the log stores it, or None if it contains no document."""
+    """Return a file's version as the log stores it, or None if the file contains no document."""
     if entry is None or entry.document is None:
         return None
     document = entry.document

@@ -1,4 +1,4 @@
-"""Background job for the event recorder."""
+"""Background job that logs the changes that the event recorder has missed."""
 
 from contextlib import suppress
 
@@ -10,8 +10,9 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that logs missed changes: at startup, after a failure, and after another machine has logged
-    events.
+    """Job that logs missed changes.
+
+    It runs at startup, after a failure, and after another machine has logged events.
     """
 
     name = "record"

@@ -1,4 +1,4 @@
-"""Positions at which event streams resume (docs/events.md)."""
+"""Positions at which event streams resume after a disconnect (docs/events.md)."""
 
 import re
 
@@ -9,7 +9,7 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_available(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after `since` were deleted, or if the log ends before `since`."""
+    """Raise GoneError if events after number `since` were deleted, or if the log ends before that number."""
     if since > bounds.last:
         message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
@@ -19,9 +19,9 @@ def require_available(bounds: Bounds, since: int) -> None:
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """Return the event number after which a stream starts, or None if it can't resume.
+    """Return the number of the event after which a stream starts, or None if the stream can't resume.
 
-    Without `last_id`, it starts at `since`.
+    `last_id` is the id of the last event that the client received. If it is "", the stream starts at `since`.
     """
     if last_id:
         parsed = parse_event_id(last_id)
@@ -36,7 +36,10 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_event_id(text: str) -> tuple[str, int] | None:
-    """Parse an event id into the log's id and the event number, or None if it is malformed."""
+    """Parse an event id into the id of the log and the number of the event.
+
+    Return None if the id is malformed.
+    """
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None
 

@@ -25,7 +25,7 @@ RECONNECT_DELAY_MS = 2000  # before clients reconnect
 
 
 def encode_frame(event: str, data: str, id_: str = "") -> bytes:
-    """Return one message of an event stream. `data` must not contain line breaks."""
+    """Return a frame, which is one message of an event stream. `data` must not contain line breaks."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 
@@ -35,25 +35,34 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 class Frames(Protocol):
-    """Encoder for a stream's messages. Equal encoders must produce the same bytes."""
+    """Encoder for the messages of a stream. Encoders that are equal must produce the same bytes."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
-        """Return a stream's first frames. If `restarted`, they tell the client to fetch all data again."""
+        """Return the first frames of a stream.
+
+        If `restarted` is set, the frames tell the client to fetch all data again.
+        """
 
     def event(self, log_id: str, event: Event, actor: Actor) -> bytes:
-        """Return an event's frames, or b"" if the client does not need it."""
+        """Return the frames for an event, or b"" if the client does not need the event."""
 
     def restart(self, log_id: str, newest: int) -> bytes: ...
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
-        """Return a stream's last frames. The client should reconnect after `retry_ms`."""
+        """Return the last frames of a stream.
+
+        They tell the client to reconnect after `retry_ms` milliseconds.
+        """
 
     def heartbeat(self, id_: str = "") -> bytes:
-        """Return a heartbeat. If it has an id, a reconnecting client resumes after that event."""
+        """Return a heartbeat.
+
+        If `id_` is set, a client that reconnects resumes after the event with that id.
+        """
 
 
 class EventFrames:
-    """Encoder for `GET /events`."""
+    """Encoder for the event streams of `GET /events`."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
         first = notice("welcome", {"last": newest}, id_of(log_id, position))
@@ -81,9 +90,9 @@ EVENT_FRAMES = EventFrames()
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream, starting after event `position`.
+    """A requested event stream, which starts after event number `position`.
 
-    As a response body it yields only its opening frames.
+    As a response body, the stream yields only its opening frames. The hub sends all other frames.
     """
 
     authorization: str
@@ -105,13 +114,13 @@ class Stream:
 
 
 class Client(Protocol):
-    """Connection to a stream's client."""
+    """Connection to the client of a stream."""
 
     @property
     def name(self) -> str: ...
 
     def send(self, data: bytes) -> object:
-        """Queue bytes for sending, without blocking."""
+        """Queue bytes for sending, and return at once."""
 
     def end(self) -> None: ...
 
@@ -122,7 +131,10 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 
 
 class Source:
-    """Reader of the event log for a hub. `newest` returns the newest event number that all workers serve."""
+    """Reader of the event log for a hub.
+
+    `newest` returns the number of the newest event that all workers serve.
+    """
 
     def __init__(
         self,
@@ -164,7 +176,10 @@ CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """Numbers of open streams per worker and per client, in shared memory. Create it before forking."""
+    """Numbers of open streams per worker and per client, in shared memory.
+
+    Create it before the workers are forked.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
@@ -175,7 +190,7 @@ class StreamCounts:
         self._slot = 0
 
     def register_worker(self, worker: int) -> None:
-        """Register this process as a worker without open streams."""
+        """Register this process as a worker that has no open streams yet."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0
         begin = self._slot // 2 * CLIENT_HASHES

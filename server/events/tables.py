@@ -1,6 +1,6 @@
 """SQL tables of the event log.
 
-Rows in `versions`, `types` and `notes` belong to one clone of the site, or to all clones (`*`).
+A row in `versions`, `types` or `notes` belongs to one clone of the site, or (`*`) to all clones.
 """
 
 # States of a delivery. A delivery that is behind waits for an earlier delivery for the same document.

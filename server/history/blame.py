@@ -1,4 +1,4 @@
-"""Blame: the last change of each attribute and line of text."""
+"""Blame: the document version that last changed each attribute, and each line of multi-line text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,16 +14,20 @@ MAX_VERSIONS = 500  # the limit; older content is attributed to the oldest of th
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute and, in multi-line text, each line."""
+    """The version that last changed an attribute.
+
+    For multi-line text, `lines` contains each line and the version that last changed the line.
+    """
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
 
 
 def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> dict[str, Blame]:
-    """Map each attribute to its last change.
+    """Return the version that last changed each attribute, by attribute name.
 
-    `versions` is oldest first; values are None for a deleted or unreadable file. Raises LimitError.
+    `versions` must be sorted oldest first. The values are None if the file is deleted or unreadable. Raises
+    LimitError.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
@@ -44,7 +48,10 @@ def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> 
 
 
 def _blame_lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return each line of `text` with its last version, given that of the lines `before`."""
+    """Return each line of `text` with the version that last changed it.
+
+    `before` is the result for the old text.
+    """
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

@@ -25,9 +25,9 @@ class _ChangedFiles:
 
 
 class BranchDocumentCounter:
-    """Thread-safe counter of the documents that branches changed.
+    """Thread-safe counter of the documents that branches have changed.
 
-    It compares only blob ids, so documents with equal values count too.
+    It compares only blob ids. A document whose file has changed is counted even if its values are the same.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -38,9 +38,10 @@ class BranchDocumentCounter:
         self._changed: Cache[tuple[str, str], _ChangedFiles] = Cache(_MAX_CACHE_BYTES, _size)
 
     def count(self, commit: str, actor: Actor, current_layout: Layout) -> int | None:
-        """Count visible documents that changed since the merge base with the served branch.
+        """Return the number of visible documents that differ between a commit and its merge base with the
+        served branch.
 
-        Returns None without a merge base or with invalid content types. Raises GitError.
+        Returns None if there is no merge base, or if the content types are invalid. Raises GitError.
         """
         fork = self._fork(commit)
         if not fork:

@@ -69,7 +69,7 @@ CREATION_TIMEOUT_S = 5.0  # Maximum wait while other processes create branches.
 
 
 class Branches:
-    """The branches of a site's repository. Methods raise ConflictError if there are no commits."""
+    """The branches of a site's repository. Methods raise ConflictError if the repository has no commits."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -83,7 +83,7 @@ class Branches:
         return merged_branches(self.root)
 
     def served(self) -> str:
-        """Return the checked-out branch, or "" if there is none."""
+        """Return the name of the checked-out branch, or "" if none is checked out."""
         return checked_out_branch(self.root)
 
     def get(self, name: str) -> Branch:
@@ -93,7 +93,10 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return a branch's last commit, or a remote branch's last fetched one. Raises NotFoundError."""
+        """Return the last commit on a branch. For a remote branch, this is the last commit that was fetched.
+
+        Raises NotFoundError if there is no such branch.
+        """
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
         is_remote = settings.git.remote and name == f"{settings.git.remote}/{branch}"
@@ -102,10 +105,10 @@ class Branches:
         return self.get(name).commit
 
     def create(self, name: str, commit: str) -> Branch:
-        """Create a branch.
+        """Create a branch that points to a commit.
 
-        Raises ValidationError for an invalid name, ConflictError for a used name or too many branches, or
-        BusyError or StorageError if locking fails.
+        Raises ValidationError if the name is invalid, and ConflictError if the name is in use or there are
+        too many branches. Raises BusyError or StorageError if the lock can't be acquired.
         """
         try:
             lock = FileLock(state_folder(self.root) / "branch-lock")
@@ -141,7 +144,7 @@ class Branches:
         return self.get(name)
 
     def require_not_checked_out(self, branch: Branch) -> None:
-        """Raise BranchCheckedOutError if a branch is checked out, since writes would not update its files
+        """Raise BranchCheckedOutError if a branch is checked out, because a write would not update the files
         there.
         """
         if not branch.worktree:
@@ -154,10 +157,10 @@ class Branches:
         )
 
     def delete(self, name: str, if_match: str | None = None) -> None:
-        """Delete a branch, even an unmerged one.
+        """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, PreconditionError if `if_match` lacks its last commit, or ConflictError if it is
-        checked out or being rebased.
+        Raises NotFoundError if there is no such branch, PreconditionError if `if_match` does not contain its
+        last commit, or ConflictError if the branch is checked out or being rebased.
         """
         is_deleted = False
         while not is_deleted:  # A branch that somebody writes to meanwhile is read and compared again.
@@ -191,7 +194,10 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states. `title` is None if the actor may not see it."""
+    """A document version that differs between two states of the site.
+
+    `title` is None if the actor may not see the title.
+    """
 
     type: Type
     document_id: str
@@ -212,8 +218,9 @@ def fork_of(past: PastStates, commit: str) -> str:
 def changed_documents(
     before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[DocumentChange]:
-    """Return the document versions that differ, without what either state or `served_schema` hides from the
-    actor.
+    """Return the document versions that differ between two states of the site.
+
+    Everything is omitted that is hidden from the actor in one of these states or in `served_schema`.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served_schema))
     old, new = dict(differing_documents(before, after)), dict(differing_documents(after, before))
@@ -223,7 +230,7 @@ def changed_documents(
 
 @dataclass(frozen=True, slots=True)
 class MediaChange:
-    """A changed media file or description file."""
+    """A media file, or its description, that differs between two states of the site."""
 
     path: str
     action: str
@@ -233,7 +240,10 @@ class MediaChange:
 def changed_media(
     before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[MediaChange]:
-    """Return the media files and descriptions that differ, or [] if the actor may not find media."""
+    """Return the media files and descriptions that differ between two states of the site.
+
+    Returns [] if the actor may not find media files.
+    """
     if not may_find(actor, UPLOAD):
         return []
     old, new = (_media_blobs(state) for state in (before, after))
@@ -273,7 +283,7 @@ def _media_blobs(state: PastState) -> Blobs:
 
 
 def differing_documents(past: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield documents in `past` whose files are missing from `other` or differ there."""
+    """Yield the documents in `past` whose files are missing from `other`, or are different there."""
     uids = {type_.uid for type_ in past.state.schema.content_types}
     for path, entry in past.known.entries.items():
         document = entry.document
@@ -310,14 +320,17 @@ MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader of document versions in a branch's history up to `head`."""
+    """Reader of the document versions in a branch's history, up to the commit `head`."""
 
     past: PastStates
     head: str
     state: State
 
     def versions_of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield up to MAX_SEARCHED_COMMITS earlier versions, newest first."""
+        """Yield a document's earlier versions in one locale, newest first.
+
+        At most MAX_SEARCHED_COMMITS are searched.
+        """
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
         commits = self._commits(paths)
@@ -355,7 +368,7 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _commit_times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the times of each file's first and last commit, in seconds since 1970."""
+    """Return the times of the first and last commit that changed each file, in seconds since 1970."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -372,7 +385,7 @@ MAX_ATTEMPTS = 20  # A write is retried if another writer moves the branch first
 
 
 class CommittedFiles:
-    """Reader of a commit's files, for a `Changeset`."""
+    """Reader through which a `Changeset` reads the files of a commit instead of those on disk."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
@@ -384,7 +397,8 @@ class CommittedFiles:
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature.
 
-        Raises FileNotFoundError, or ConflictError if a partial clone lacks the content.
+        Raises FileNotFoundError if the commit does not contain the file, or ConflictError if its content is
+        missing from a partial clone.
         """
         blob = self.blobs.get(path)
         if blob is None:
@@ -403,7 +417,7 @@ class CommittedFiles:
 
 
 class BranchWriter:
-    """Writer for all branches except the served one. Safe for threads and processes."""
+    """Writer for all branches except the served one. Threads and processes may use it at the same time."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
@@ -421,9 +435,9 @@ class BranchWriter:
         authorship: Authorship,
         current_settings: Settings,
     ) -> tuple[State, Result, str]:
-        """Commit a write.
+        """Prepare a write, and commit it to the branch `name`.
 
-        Returns the branch's new state, the result of `prepare` and the commit id. Raises
+        Returns the branch's new state, the result of `prepare`, and the commit id. Raises
         BranchCheckedOutError, BusyError or GitBusyError.
         """
         with self._lock_of(name):

@@ -1,4 +1,4 @@
-"""Reader of configuration, documents and media in a commit."""
+"""Reader of the configuration, documents and media files in a commit."""
 
 import os
 import tempfile
@@ -36,7 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries parsed earlier, and the blobs they were parsed from, by path."""
+    """Entries that were parsed earlier, and the blobs from which they were parsed. Both are by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -47,9 +47,9 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the configuration in a commit.
+    """Return the configuration of the site in a commit.
 
-    Raises GitError, SetupError if it is invalid, or StorageError if the disk is full.
+    Raises SetupError if the configuration is invalid, StorageError if the disk is full, or GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -67,9 +67,9 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 
 
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
-    """Copy a blob to an unnamed temporary file and open it.
+    """Copy a blob to an unnamed temporary file, and return the open file.
 
-    Raises NotFoundError if the clone lacks it, or StorageError if the disk is full.
+    Raises NotFoundError if the blob is missing from the clone, or StorageError if the disk is full.
     """
     try:
         with ExitStack() as stack:
@@ -90,9 +90,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse a commit's files, reusing `known` entries.
+    """Parse a commit's files. The `known` entries are reused for files with the same content.
 
-    Return the entries by path and the number of bytes read.
+    Return the entries by path, and the number of bytes that were read.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -182,7 +182,7 @@ RenamesKey = tuple[
 
 
 class Renames:
-    """Thread-safe cache of the document renames in the served branch's history."""
+    """Thread-safe cache of the renames of documents in the served branch's history."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -193,7 +193,7 @@ class Renames:
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def document_renames(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames by old document key, up to the last loaded commit."""
+        """Return the renames by the document's old key, up to the last commit that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

@@ -1,4 +1,4 @@
-"""Content types, settings and migrations that a branch has changed."""
+"""The content types, settings and migrations that a branch has changed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def _is_listed(path: str) -> bool:
 
 
 def diffs(root: Path, changed: Changed) -> Iterator[ConfigurationChange]:
-    """Yield the diffs of changed files, without values of settings that can be secret."""
+    """Yield the diffs of changed files. Values of settings that can be secret are omitted."""
     files = [file for pair in changed.values() for file in pair if file]
     contents = read_blobs(root, [file.id for file in files])
     for path, (before, after) in changed.items():

@@ -1,4 +1,4 @@
-"""Differences between versions of a document, parsed with the current schema."""
+"""Differences between versions of a document. All versions are parsed with the current schema."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -96,7 +96,10 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return ascending pairs of positions of equal lines that are unique in both texts."""
+    """Return pairs of positions of the lines that both texts contain, in ascending order.
+
+    Only lines that occur once in each text are considered.
+    """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
         line: position for position, line in enumerate(after) if line in unique and line in new_unique
@@ -129,7 +132,10 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file's parsed content. `invalid_keys` are unknown keys and attributes with invalid values."""
+    """The parsed content of a document's file.
+
+    `invalid_keys` contains the unknown keys, and the names of the attributes with invalid values.
+    """
 
     values: Values
     invalid_keys: tuple[str, ...] = ()
@@ -137,7 +143,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A change of one attribute, with a line diff of multi-line text."""
+    """A change to one attribute. If the attribute contains multi-line text, `lines` is a line diff."""
 
     before: Any
     after: Any
@@ -147,9 +153,10 @@ class Difference:
 def read_content(
     store: Store, type_: Type | None, path: str, data: bytes, viewer: Viewer | None = None
 ) -> Content | None:
-    """Parse a document's file, or return None if it is invalid.
+    """Return the parsed content of a document's file, or None if the file is invalid.
 
-    If another type owned it, keep only compatible values visible to the viewer.
+    If the file belonged to another content type than `type_`, only the values of compatible attributes that
+    the viewer may see are returned.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -208,9 +215,9 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield each version's values before and after its change, None without a readable file.
+    """Yield each version's values before its change and after it.
 
-    Raises LimitError.
+    Either is None if there is no readable file. Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]
@@ -265,9 +272,10 @@ def content_at(
     may_see: Callable[[str], bool] | None = None,
     viewer: Viewer | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit ("" for the disk), or None without a readable file.
+    """Return a document's content at a commit, or None if it had no readable file there.
 
-    `versions` must be complete, since they reveal earlier paths.
+    If `commit` is "", the file on disk is read. `versions` must contain all versions of the document, because
+    they reveal its earlier paths.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -326,7 +334,7 @@ def visible_values(type_: Type, values: Values, viewer: Viewer) -> dict[str, Any
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Convert a value to JSON, without anything hidden from the viewer."""
+    """Convert an attribute's value to JSON. Everything that is hidden from the viewer is omitted."""
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -354,7 +362,10 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return a line diff, or None if both are single lines or one is too long."""
+    """Return a line diff of two strings.
+
+    Return None if both have only one line, or if one of them is too long.
+    """
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

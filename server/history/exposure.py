@@ -1,4 +1,4 @@
-"""Comparison of the values that two schemas hide."""
+"""Comparison of two schemas, to find out whether one of them reveals values that the other hides."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -14,10 +14,10 @@ _NO_COMPONENT = Type("", "component", "", "", "", {})
 
 
 def reveals_more(schema: Schema, other: Schema, uid: str, *, if_in_doubt: bool = False) -> bool:
-    """Return True if `schema` could reveal more of a content type than `other`, or if they disagree about
-    which files are documents or drafts.
+    """Return True if `schema` could reveal more of a content type than `other` does.
 
-    With `if_in_doubt`, doubtful cases count too.
+    Also return True if the schemas disagree about which files are documents or drafts. If `if_in_doubt` is
+    set, return True in doubtful cases too.
     """
     if schema is other:
         return False
@@ -99,9 +99,9 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 
 
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
-    """Yield pairs of component uids, one per schema, at the same place in a file.
+    """Yield pairs of component uids, one from each schema, that can be at the same place in a file.
 
-    The first is "" if only the earlier schema has components there.
+    The first uid is "" if only the earlier schema has components there.
     """
     for name, before in earlier.attributes.items():
         attribute = type_.attributes.get(name)

@@ -1,4 +1,4 @@
-"""Former public URLs of published documents, found in git."""
+"""Former public URLs of published documents, found in the git history."""
 
 import re
 import threading
@@ -34,7 +34,7 @@ Key = tuple[str, str, str]  # uid, documentId and locale
 
 
 class FormerVersion(NamedTuple):
-    """A former version of `owner`: the file `path` in a commit."""
+    """A former version of the document `owner`. It is in the file `path` of a commit."""
 
     commit: str
     path: str
@@ -46,7 +46,7 @@ def key_of(document: Document) -> Key:
 
 
 class FormerAddresses:
-    """Thread-safe cache of documents' former addresses."""
+    """Thread-safe cache of the former addresses of documents."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -60,7 +60,7 @@ class FormerAddresses:
     def find(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return (document, former address) pairs, newest first, possibly with duplicates.
+        """Return (document, former address) pairs, newest first. The same pair can occur more than once.
 
         Raises GitError.
         """
@@ -79,8 +79,9 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _served_commits(self, head: str) -> Iterator[Commit]:
-        """Yield the commits that were served, newest first: not those of merged branches, which were never
-        public.
+        """Yield the commits that were served, newest first.
+
+        Commits of merged branches are omitted, because their addresses were never public.
         """
         commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
         merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
@@ -108,7 +109,7 @@ class FormerAddresses:
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[FormerVersion]:
-    """Yield the documents' former versions, newest first, without following uncertain renames."""
+    """Yield the former versions of the documents, newest first. Uncertain renames are not followed."""
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
@@ -130,7 +131,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader of former addresses, using the current schema and URL patterns."""
+    """Reader of former addresses. It uses the current schema and the current URL patterns."""
 
     state: State
     former: FormerLayouts
@@ -146,7 +147,10 @@ class _Reader:
         return self.state.settings
 
     def claim(self, version: FormerVersion) -> tuple[PathClaim, str] | None:
-        """Return the version's `PathClaim` and URL pattern, or None if it was not public or had no URL."""
+        """Return the `PathClaim` of a version and its URL pattern.
+
+        Return None if the version was not public or had no URL.
+        """
         path = version.path
         if path not in self._claims:
             usable = is_utf_8(path) and "\n" not in path
@@ -160,7 +164,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_public(self, commit: str, type_: Type) -> bool:
-        """Return True if everything that the current schema shows was public at a commit."""
+        """Return True if everything that the current schema shows of `type_` was also public at a commit."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -185,7 +189,7 @@ class _Reader:
         return fill(pattern, {**own, **values}.get) or ""
 
     def read(self, version: FormerVersion, claim: PathClaim, pattern: str, data: bytes) -> str:
-        """Return a version's address, or "" if it is a draft or invalid."""
+        """Return the address of the version whose file contains `data`, or "" if it is a draft or invalid."""
         type_, path = claim.type, version.path
         names = [n for n in placeholders_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
@@ -245,7 +249,10 @@ _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return only the lines with the given keys, or None if their values could depend on other lines."""
+    """Return only those lines of a file that contain the given keys.
+
+    Return None if the values of these keys could depend on other lines.
+    """
     if path.endswith(MARKDOWN):
         ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]
         if len(ends) < 2 or not data.startswith(b"---"):

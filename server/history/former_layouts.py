@@ -1,4 +1,4 @@
-"""Path rules at past commits."""
+"""The path rules at past commits, which determine which document a file contained."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -21,7 +21,7 @@ class FormerLayouts:
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if no configuration up to it was valid."""
+        """Return the path rules at a commit, or None if no configuration up to this commit was valid."""
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]

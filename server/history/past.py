@@ -61,9 +61,9 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """A site's state at one commit.
+    """The state of a site at one commit. `size` is its approximate size in bytes.
 
-    `size` is approximate, in bytes. `unscaled_images` still lack their resized variants.
+    `unscaled_images` are the images whose resized variants do not exist yet.
     """
 
     commit: str
@@ -99,20 +99,23 @@ class PastStates:
         self.pinned: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
-        """Return a commit id, like `resolve_commit_name`, but cached."""
+        """Return the id of the commit that `name` refers to.
+
+        The result of `resolve_commit_name` is cached.
+        """
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """Return the id of a branch's last commit, or "" if there is no such branch.
+        """Return the id of the last commit on a branch, or "" if there is no such branch.
 
         Raises ConflictError if the site has no commits.
         """
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Return `find(name)`, cached until a git ref changes."""
+        """Return the result of `find(name)`, which is cached until a git ref changes."""
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
@@ -133,8 +136,9 @@ class PastStates:
         return resolve_commit_name(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths of files that differ between two commits, or between a commit and the disk if
-        `last` is "".
+        """Return the paths of the files that differ between two commits.
+
+        If `last` is "", the commit `first` is compared with the files on disk.
         """
         root = self.site.root
         before = read_tree(root, first)
@@ -150,7 +154,7 @@ class PastStates:
         return current | deleted | committed_changes
 
     def pin(self, commit: str) -> PastState:
-        """Build the state at a commit and keep it forever. Raises the errors of `at`."""
+        """Build the state at a commit, and keep it in memory forever. Raises the same errors as `at`."""
         self.pinned = self.at(commit)
         return self.pinned
 
@@ -167,7 +171,10 @@ class PastStates:
         return [*(past for _, past in self._cache.items()), *filter(None, (self.pinned, self._large))]
 
     def at(self, commit: str) -> PastState:
-        """Return the state at a commit. Raises ConflictError if its configuration is invalid."""
+        """Return the state at a commit.
+
+        Raises ConflictError if the configuration in the commit is invalid.
+        """
         past = self._find_known(commit)
         if past is not None and not self._is_outdated(past):
             return past
@@ -190,7 +197,7 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def state_for_request(self, commit: str, current_settings: Settings) -> State:
-        """Return the state at a commit with the permissions and limits of `current_settings`."""
+        """Return the state at a commit, but with the permissions and limits in `current_settings`."""
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.unscaled_images:
             self._begin_scaling()
@@ -243,7 +250,10 @@ class PastStates:
         return bool(past.unscaled_images) and past.image_cache_mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state with image variants created after it. The caller must hold the lock."""
+        """Return the state with the image variants that have been created since it was built.
+
+        The caller must hold the lock.
+        """
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.unscaled_images)
         for path in past.unscaled_images:
@@ -265,9 +275,9 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return a resized image's file.
+        """Return the file with the resized variant `name` of an image.
 
-        If it was deleted, return None and create it again in the background.
+        If the file was deleted, return None and create it again in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.can_generate(path, blob):
@@ -399,9 +409,9 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def commit_filter(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that selects commits by age and author.
+    """Return a function that tells whether a commit was made since `since` and by `author`.
 
-    `since` is a time or commit, `author` part of a name or an email address. Raises ValidationError.
+    `since` is a time or a commit. `author` is an email address, or a part of a name. Raises ValidationError.
     """
     time, word = parse_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()

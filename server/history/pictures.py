@@ -1,4 +1,4 @@
-"""Dimensions and resized variants of images in commits."""
+"""Dimensions and resized variants of the images in commits."""
 
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approxim
 
 
 class CommitImages:
-    """Thread-safe reader of images in commits."""
+    """Thread-safe reader of the images in commits."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -28,9 +28,10 @@ class CommitImages:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def read(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return an image's dimensions and cache key.
+        """Return the dimensions and the cache key of an image. Raises StorageError.
 
-        If an equal file is on disk, passing its signature avoids reading the blob. Raises StorageError.
+        If a file on disk has the same content, pass its signature as `on_disk`, so that the blob need not be
+        read.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_EXTENSIONS:
@@ -58,7 +59,7 @@ class CommitImages:
         return missing and self._image_cache.may_retry(picture.key)
 
     def generate(self, path: str, blob: Blob) -> bool:
-        """Create an image's resized variants. Return False if the caller should retry later."""
+        """Create the resized variants of an image. Return False if the caller should try again later."""
         picture, suffix = self.read(path, blob), splitext(path)[1]
         try:
             return self._image_cache.make_variants_from_file(

@@ -1,4 +1,4 @@
-"""Lookup of commits by name."""
+"""Lookup of commits by a name that a user has entered."""
 
 import shutil
 from pathlib import Path
@@ -47,9 +47,9 @@ def require_git(root: Path) -> None:
 
 
 def resolve_commit_name(root: Path, log: CommitLog, name: str) -> str:
-    """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
+    """Return the id of the commit that a commit, tag, branch or time such as `2026-11-01` refers to.
 
-    Raises ValidationError, or ConflictError if the site has no commits.
+    Raises ValidationError if there is none, or ConflictError if the site has no commits.
     """
     head, time = require_head(root), parse_time(name)
     commit = find_commit(root, name)

@@ -1,4 +1,4 @@
-"""Restoring of earlier document versions, as ordinary writes."""
+"""Restoring an earlier version of a document, by an ordinary write of its values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

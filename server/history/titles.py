@@ -11,7 +11,7 @@ MAX_TITLE_CHARS = 200  # limit for titles in responses
 
 
 def title_for(viewer: Viewer, document: Document) -> str | None:
-    """Return a document version's title, or None if the viewer may not see it."""
+    """Return the title of a document version, or None if it has no title that the viewer may see."""
     type_, name = document.type, title_of(document.type)
     if name is None or not may_find(viewer.actor, type_.uid):
         return None

@@ -1,4 +1,4 @@
-"""Uncommitted files: listing and committing them."""
+"""Uncommitted changes: listing the files that differ from the last commit, and committing them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -26,9 +26,10 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """An uncommitted file and its document.
+    """A file with an uncommitted change, and the document in it.
 
-    `type` is None if no content type owns it; `earlier_type` owned it before a rename.
+    `type` is None if the file belongs to no content type. If the file was renamed, `earlier_type` is the
+    content type that it belonged to before.
     """
 
     change: FileChange
@@ -60,9 +61,9 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the uncommitted files that the actor may see.
+    """Return the files with uncommitted changes that the actor may see.
 
-    Files without a content type need full access. Raises ConflictError if git fails.
+    Only actors with full access see files that belong to no content type. Raises ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:
@@ -121,9 +122,10 @@ def commit_changes(
     message: str,
     authorship: Authorship,
 ) -> str:
-    """Commit files and return the commit id.
+    """Commit the files at `paths_to_commit`, and return the commit id.
 
-    Raises ValidationError for an empty message or unknown path, or ConflictError if git fails.
+    Raises ValidationError if the message is empty or a path is not in `changed`, or ConflictError if git
+    fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
@@ -152,9 +154,9 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """Return a file's content, its path if it is large, or None if it was deleted.
+    """Return a file's content, its path if the file is large, or None if the file was deleted.
 
-    Raises ConflictError for a symbolic link.
+    Raises ConflictError if it is a symbolic link.
     """
     file = root / path
     if file.is_symlink():

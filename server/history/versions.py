@@ -36,10 +36,12 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One change to a document's file.
+    """A version of a document, which is one change to its file.
 
-    `commit` is None if it is uncommitted, and `parent` is "" for the first commit. `path` and `before` are
-    the new and old path, "" if the file is deleted or new.
+    - `commit`: the commit with the change, or None if the change is uncommitted
+    - `parent`: the id of the commit's parent, or "" for the first commit
+    - `path`: the path after the change, or "" if the file was deleted
+    - `before`: the path before the change, or "" if the file is new
     """
 
     type: Type | None
@@ -63,7 +65,7 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to `head`, newest first, with the document paths in them."""
+    """All commits up to the commit `head`, newest first, and the document paths in them."""
 
     head: str
     schema: Schema
@@ -132,9 +134,10 @@ class Versions:
         commit: str = "",
         change_filter: ChangeFilter = _unfiltered,
     ) -> list[Version]:
-        """Return a document's versions up to `commit`, newest first; for "", also uncommitted changes.
+        """Return a document's versions up to `commit`, newest first.
 
-        `change_filter` returns each change as the caller may see it; hiding a rename ends the history.
+        If it is "", uncommitted changes are included. `change_filter` returns each change as the caller may
+        see it. If it hides a rename, the versions before the rename are omitted.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -167,7 +170,9 @@ class Versions:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_type_document_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's current or deleted document, or "" if it never had one."""
+        """Return the documentId of a single type's document, even if it was deleted, or "" if there never was
+        one.
+        """
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -246,9 +251,9 @@ def version_in(commit: Commit, change: FileChange, claim: PathClaim) -> Version:
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return when a version was committed or, if uncommitted, saved.
+    """Return when a version was committed. For an uncommitted change, return when the file was saved.
 
-    Return None for an uncommitted deletion.
+    Return None if the change is an uncommitted deletion.
     """
     if version.commit is not None:
         return from_seconds(version.commit.authored)
@@ -267,9 +272,9 @@ _UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, change_filter: ChangeFilter, *, drafts: bool
 ) -> list[Deleted]:
-    """Return documents whose deletion passes `change_filter`, most recent first.
+    """Return the deleted documents whose deletion passes `change_filter`, most recently deleted first.
 
-    The default locale's versions come first.
+    The versions of each document begin with those in the default locale.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}

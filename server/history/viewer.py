@@ -1,4 +1,4 @@
-"""Rules for the values that an actor may see in earlier versions."""
+"""Rules for which values an actor may see in earlier versions of documents."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,9 +12,9 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor who views earlier versions.
+    """An actor who views earlier versions of documents.
 
-    Attributes that are private in any of `other_schemas` are hidden too.
+    Attributes that are private in one of the `other_schemas` are hidden from the actor too.
     """
 
     actor: Actor
@@ -39,7 +39,9 @@ class Viewer:
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
     def may_see_key(self, type_: Type, path: str) -> bool:
-        """Return True unless a schema hides the key at `path`, such as `box.code`."""
+        """Return False if a schema hides the key at `path`, which can be in a component (`box.code`),
+        otherwise True.
+        """
         return all(
             self._may_see_key(schema, type_.uid, path.split("."))
             for schema in (self.state.schema, *self.other_schemas)

@@ -1,4 +1,4 @@
-"""Filter of versions with visible changes."""
+"""Filter that finds the versions in which the viewer may see a change."""
 
 from collections.abc import Sequence
 
@@ -19,10 +19,10 @@ def find_visible_changes(
     *,
     default: bool,
 ) -> list[bool]:
-    """For each version, return whether its viewer may know that something changed.
+    """Return for each version whether its viewer may know that something changed.
 
-    After MAX_EXAMINED uncertain versions, return `default` for further ones. Raises LimitError if the request
-    costs too much.
+    At most MAX_EXAMINED uncertain versions are examined. For the others, the result is `default`. Raises
+    LimitError if the request costs too much.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

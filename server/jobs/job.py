@@ -1,4 +1,4 @@
-"""Background jobs and their schedules."""
+"""Background jobs: their interface and their schedules."""
 
 import threading
 import time
@@ -24,11 +24,14 @@ class Clock:
         return time.time()
 
     def wait(self, condition: threading.Condition, seconds: float | None) -> None:
-        """Wait for a notification. The caller must hold the lock of `condition`."""
+        """Wait for a notification, but at most `seconds`. The caller must hold the lock of `condition`."""
         condition.wait(seconds)
 
     def seconds_until(self, unix_time: float) -> float:
-        """Return the seconds until a Unix time, at most MAX_WAIT_S. Check the time again after waiting."""
+        """Return the seconds until a Unix time, but at most MAX_WAIT_S.
+
+        A wait can therefore end too early, so check the time again afterwards.
+        """
         return min(max(unix_time - self.time(), 0.0), MAX_WAIT_S)
 
 
@@ -45,7 +48,10 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential back-off in seconds. A success resets it if the last failure was at least `reset_s` ago."""
+    """Exponential back-off after failures, from `first_s` to `longest_s` seconds.
+
+    A success resets the back-off if the last failure was at least `reset_s` seconds ago.
+    """
 
     first_s: float = 1.0
     longest_s: float = 60.0
@@ -58,7 +64,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The clock, stop signal and thread-safe `wake` for one run."""
+    """The clock, the stop signal and the thread-safe function `wake` for one run of a job."""
 
     clock: Clock
     stopping: threading.Event
@@ -75,22 +81,22 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job. Called before the first run, and again if that failed."""
+        """Prepare the job. Called before the first run, and called again if it has failed."""
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
         """Do the work that is due.
 
-        Return the seconds until the next run, or None to wait for `wake`. Long runs must check
-        `context.stopping`. Raises JobFailedError if the failure has been logged.
+        Return the seconds until the next run, or None to wait until `wake` is called. Long runs must check
+        `context.stopping`. Raises JobFailedError if the job has already logged its failure.
         """
 
     def close(self) -> None:  # noqa: B027  # optional
-        """Release resources. Also called if the job never ran."""
+        """Release the resources of the job. Also called if the job has never run."""
 
 
 class DeferredJob(Job):
-    """Placeholder that imports and creates a job when it is first needed."""
+    """Placeholder for a job. When the job is first needed, its modules are imported and it is created."""
 
     def __init__(
         self, name: str, is_needed: Callable[[], bool], make: Callable[[], Job], check_interval_s: float

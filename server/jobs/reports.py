@@ -1,4 +1,4 @@
-"""Shared memory for job reports."""
+"""The latest reports on background jobs, in shared memory."""
 
 import mmap
 import struct
@@ -12,7 +12,7 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 class JobReports:
     """The latest report on each job, in shared memory.
 
-    Create it before forking. Readers can see a half-written report.
+    Create it before the workers are forked. Readers can see a report that is only half written.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class JobReports:
         self._memory[:] = bytes(len(self._memory))
 
     def store(self, report: JobReport) -> None:
-        """Store a job's latest report. Thread-safe for different jobs."""
+        """Store the latest report on a job. Threads may call this at the same time for different jobs."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
             due = -1.0 if report.next_run_time is None else report.next_run_time

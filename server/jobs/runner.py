@@ -16,7 +16,9 @@ STOP_TIMEOUT_S = 5.0  # time limit for stopping all jobs together
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A job's last run: its Unix time, its error, and when the next run is due."""
+    """Report on a job's last run: its Unix time, its error ("" if it succeeded), and the Unix time of the
+    next run.
+    """
 
     name: str
     next_run_time: float | None  # None if the job runs only when `wake` is called
@@ -25,7 +27,10 @@ class JobReport:
 
 
 class Runner:
-    """Runner for background jobs. Calls `observe` with each job's report at the start and after each run."""
+    """Runner for background jobs.
+
+    It passes each job's report to `observe` at the start and after each run.
+    """
 
     def __init__(
         self,
@@ -44,7 +49,7 @@ class Runner:
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs, waiting at most `STOP_TIMEOUT_S`."""
+        """Stop all jobs, and wait for them at most STOP_TIMEOUT_S."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -52,7 +57,10 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now, or again after its current run. Back-off pauses still apply. Raises KeyError."""
+        """Run a job now or, if it is running, again afterwards.
+
+        After a failure, the back-off pause still applies. Raises KeyError if there is no such job.
+        """
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
@@ -65,7 +73,7 @@ class Runner:
 
 
 class _JobThread:
-    """The thread and schedule of one job."""
+    """The thread in which a job runs, and the job's schedule."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[JobReport], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe
@@ -136,7 +144,10 @@ class _JobThread:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the remaining pause, or None to wait for `wake`. The caller must hold the lock."""
+        """Return the seconds until the next run, or None to wait until `wake` is called.
+
+        The caller must hold the lock.
+        """
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now

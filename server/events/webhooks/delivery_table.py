@@ -1,4 +1,4 @@
-"""Table of webhook deliveries. All functions require an open transaction. Times are in seconds since 1970."""
+"""Table of webhook deliveries. Each function needs an open transaction. Times are in seconds since 1970."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +30,9 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A delivery of one event, or of several combined ones.
+    """A delivery to a webhook, of a single event or of several events combined.
 
-    Deliveries of the same non-empty `document` are sent in order.
+    Deliveries with the same `document` are sent in order, except if it is "".
     """
 
     number: int
@@ -55,7 +55,10 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """The status of a webhook. `waiting` counts its open deliveries, and `disabled` is a time."""
+    """The status of a webhook.
+
+    `waiting` is the number of its open deliveries. `disabled` is the time at which it was disabled, or None.
+    """
 
     waiting: int
     disabled: float | None
@@ -64,9 +67,9 @@ class WebhookStatus:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A delivery's last request and response, both shortened.
+    """The request and the response of a delivery's last attempt, both shortened.
 
-    `size` is the full size of the request body in bytes.
+    `size` is the number of bytes in the whole request body.
     """
 
     body: bytes
@@ -102,7 +105,10 @@ def next_due(
 
 
 def first_due(connection: Connection, name: str, in_progress: Iterable[int]) -> float | None:
-    """Return when the next delivery is due, ignoring `in_progress`, or None if none is waiting."""
+    """Return when a webhook's next delivery is due, or None if none is waiting.
+
+    Deliveries whose numbers are in `in_progress` are skipped.
+    """
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED}"
         f" AND number NOT IN ({_sql_list(in_progress)}) ORDER BY due LIMIT 1"
@@ -117,7 +123,10 @@ def _sql_list(numbers: Iterable[int]) -> str:
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, now: float) -> bool:
-    """Return False if the delivery has been deleted."""
+    """Record that an attempt has started, and store the body for retries.
+
+    Return False if the delivery was deleted.
+    """
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     return connection.execute(statement, (WAITING, body, now, delivery.number)).rowcount > 0
 
@@ -135,7 +144,7 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
 
 
 def keep_exchange(connection: Connection, delivery: Delivery, response: str, seconds: float) -> None:
-    """Store the response and the beginning of the request body."""
+    """Store the response to an attempt and the beginning of the request's body."""
     statement = (
         "INSERT INTO exchanges (delivery, body, size, response, seconds)"
         " SELECT number, substr(body, 1, ?), length(body), ?, ? FROM deliveries"
@@ -179,13 +188,16 @@ def oldest_excess(connection: Connection, name: str, limit: int) -> list[Deliver
 
 
 def correct_due_times(connection: Connection, now: float) -> None:
-    """Move due times that are too far in the future because the system clock was set back."""
+    """Move due times that lie too far in the future, which happens after the system clock was set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (now, now))
 
 
 def forget(connection: Connection, now: float) -> None:
-    """Delete done deliveries: those older than RETENTION_S, and the oldest beyond MAX_DONE_DELIVERIES."""
+    """Delete completed deliveries that are older than RETENTION_S.
+
+    Of the others, keep only the newest MAX_DONE_DELIVERIES of each webhook.
+    """
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (now - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -201,9 +213,10 @@ def forget(connection: Connection, now: float) -> None:
 def page_of(
     connection: Connection, name: str, limit: int, before: int | None, states: Sequence[str]
 ) -> list[Delivery]:
-    """Return a webhook's deliveries with a number below `before`, newest first.
+    """Return up to `limit` deliveries of a webhook, newest first.
 
-    Empty `states` means all states.
+    If `before` is given, return only deliveries with a lower number. If `states` is not empty, return only
+    deliveries in one of these states.
     """
     conditions, values = ["webhook = ?"], list[str | int]([name])
     if before is not None:
@@ -232,7 +245,9 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return the status of a webhook."""
+    """Return the status of a webhook, which contains the number of its open deliveries and its last
+    attempt.
+    """
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

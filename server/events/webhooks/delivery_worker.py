@@ -57,7 +57,7 @@ Render = Callable[[Event, bool], bytes]  # (event, whether to include drafts)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Delays between attempts, and the timeout of each."""
+    """The delays between the attempts of a delivery, and the timeout of each attempt."""
 
     backoffs_s: Sequence[float] = BACKOFFS_S
     timeout_s: float = TIMEOUT_S
@@ -106,7 +106,10 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Process finished attempts and start due ones, unless another server delivers webhooks."""
+        """Store the outcomes of finished attempts, and start the attempts that are due.
+
+        Does nothing if another server of the site delivers webhooks.
+        """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()
@@ -126,7 +129,7 @@ class Deliverer(Job):
             return False
 
     def close(self) -> None:
-        """Wait up to STOP_TIMEOUT_S for attempts in progress."""
+        """Wait up to STOP_TIMEOUT_S for attempts in progress, and store their outcomes."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while self._in_progress and time.monotonic() < deadline:
             self._collect(0.05)

@@ -1,4 +1,4 @@
-"""HTTP client for webhooks."""
+"""HTTP client for webhooks, which signs requests and checks the receiver's IP address."""
 
 import hmac
 import io
@@ -87,13 +87,13 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Error for a host with only private IP addresses."""
+    """Error for a host that has only private IP addresses."""
 
 
 def connect(host: str, port: int, private_hosts: Collection[str], deadline: float) -> socket.socket:
-    """Connect to a host, using private addresses only if `private_hosts` contains it.
+    """Connect to a host. Private IP addresses are used only if `private_hosts` contains the host.
 
-    `deadline` is a monotonic time. Raises RefusedAddress or another OSError.
+    `deadline` is a time of the monotonic clock. Raises RefusedAddress or another OSError.
     """
     addresses = _lookup(host, port, deadline)
     if not is_allowed_host(private_hosts, host, port):
@@ -116,7 +116,10 @@ def connect(host: str, port: int, private_hosts: Collection[str], deadline: floa
 
 
 def seconds_left(deadline: float) -> float:
-    """Return the time until a monotonic deadline. Raises TimeoutError if it has passed."""
+    """Return the seconds left until a deadline on the monotonic clock.
+
+    Raises TimeoutError if it has passed.
+    """
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -124,7 +127,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address, and each IPv4 address embedded in it, is public."""
+    """Return whether an IP address is public. An IPv4 address that is embedded in it must be public too."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -180,7 +183,7 @@ MAX_RESPONSE_CHARS = 4000  # limit for a stored response
 class Outcome:
     """The outcome of a request.
 
-    `status` is 0 without a response; `response` is the beginning of the response body.
+    `status` is 0 if there was no response. `response` is the beginning of the response's body.
     """
 
     status: int
@@ -202,10 +205,9 @@ def send(
     timeout: float = TIMEOUT_S,
     mask: Callable[[str], str] = str,
 ) -> Outcome:
-    """Send a POST request without following redirects.
+    """Send a POST request without following redirects. Network errors are returned, not raised.
 
-    Network errors are returned, not raised. `mask` removes secrets from a text, and `allowed` lists hosts
-    whose private addresses may be used.
+    `allowed` are the hosts whose private addresses may be used. `mask` removes secrets from a text.
     """
     began = time.monotonic()
     try:
@@ -252,7 +254,10 @@ def _exchange(
 
 @contextmanager
 def connected(method: str, url: str, allowed: Collection[str], deadline: float) -> Iterator[HTTPConnection]:
-    """Yield a connection to a URL's server, ready for headers. Raises the errors of `connect`."""
+    """Connect to the server of a URL, and yield a connection that is ready for headers.
+
+    Raises the errors of `connect`.
+    """
     parts, (host, port) = urlsplit(url), address_of(url)
     with connect(host, port, allowed, deadline) as plain:
         channel = _encrypt(plain, host, deadline) if parts.scheme == "https" else plain
@@ -310,7 +315,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """Socket for http.client with one deadline for all operations."""
+    """Wrapper around a socket for http.client, with one deadline for all operations."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -350,7 +355,7 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a signed delivery. `webhook` must come from `config.webhooks.resolve_environment`."""
+    """Send a signed delivery to a webhook. `webhook` must come from `config.webhooks.resolve_environment`."""
     headers = {
         **webhook.headers,
         "Content-Type": "application/json",
@@ -368,7 +373,7 @@ _MIN_SEGMENT_CHARS = 16  # of a URL's path
 
 
 def _secrets_in(webhook: Webhook, secrets: Iterable[str]) -> list[str]:
-    """Return secrets that a receiver could repeat in its response, the longest first."""
+    """Return the secrets that a receiver could repeat in its response, the longest first."""
     parts = urlsplit(webhook.url)
     values = {*secrets, *webhook.headers.values(), *(value for _, value in parse_qsl(parts.query))}
     words = {word for value in values for word in (value, *value.split())}

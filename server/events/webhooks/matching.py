@@ -1,4 +1,4 @@
-"""Rules for which webhooks receive an event (docs/webhooks.md)."""
+"""Rules that determine which webhooks receive an event (docs/webhooks.md)."""
 
 from server.auth.permissions import permission_subject
 from server.config.webhooks import Webhook
@@ -10,8 +10,8 @@ SITE_UPDATE = "site.update"
 def receives(webhook: Webhook, event: Event) -> bool:
     """Return whether a webhook receives an event.
 
-    It receives a combined event if it would receive one of its parts. Hidden events, in which only private
-    attributes changed, are never sent.
+    A webhook receives a combined event if it would receive at least one of the events in it. No webhook
+    receives hidden events, in which only private attributes changed.
     """
     if event.hidden:
         return False

@@ -1,4 +1,4 @@
-"""Queue of webhook deliveries. All functions require an open transaction."""
+"""Queue of webhook deliveries. Each function needs an open transaction."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -36,9 +36,10 @@ def update_webhooks(
     last_event: Callable[[], int],
     former: Collection[str] | None = None,
 ) -> None:
-    """Store the enabled webhooks, and delete others: those in `former`, or all if it is None.
+    """Store the enabled webhooks, and delete those in `former`.
 
-    A new webhook receives events after `last_event()`. Changed settings enable a disabled webhook again.
+    If `former` is None, delete all other webhooks. A new webhook receives the events after the number that
+    `last_event` returns. A disabled webhook is enabled again if its settings have changed.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -54,9 +55,9 @@ def update_webhooks(
 
 
 def last_before(connection: Connection, written_at: float, now: float) -> int:
-    """Return the number of the last event before site.yaml was saved at `written_at`.
+    """Return the number of the last event before site.yaml was saved at the time `written_at`.
 
-    Only events of the last SAME_MOMENT_S seconds count as later ones.
+    An event that is older than SAME_MOMENT_S counts as earlier.
     """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     since = from_seconds(max(written_at, now - SAME_MOMENT_S))
@@ -81,7 +82,10 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last_event: int) -> bool:
-    """Enable a disabled webhook, starting after event `last_event`. Return False if it was not disabled."""
+    """Enable a disabled webhook, which then receives the events after number `last_event`.
+
+    Returns False if it was not disabled.
+    """
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last_event, name)).rowcount > 0
 
@@ -96,9 +100,9 @@ def cursors(connection: Connection) -> dict[str, int]:
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], now: float) -> int:
-    """Queue deliveries of the events right after the webhook's cursor.
+    """Queue deliveries of the events that the webhook receives. `events` must start right after its cursor.
 
-    Return how many old deliveries were dropped because the queue was full.
+    Return the number of old deliveries that were dropped because the queue was full.
     """
     if not events:
         return 0
@@ -143,7 +147,10 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, now: float) 
 
 
 def add_to_burst(burst: Event | None, event: Event) -> Event:
-    """Add an event to the counts of a combined event, or start a new one."""
+    """Add an event to the counts of the combined event `burst`.
+
+    If `burst` is None, start a new combined event.
+    """
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -175,7 +182,10 @@ def add_to_burst(burst: Event | None, event: Event) -> Event:
 def requeue_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, now: float
 ) -> int:
-    """Queue all events after number `since`, even delivered ones, and return the number of deliveries."""
+    """Queue deliveries of all events after number `since`, even of events that were already delivered.
+
+    Return the number of queued deliveries.
+    """
     found = deliveries_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first_event, delivery.last_event + 1)}
     again = [delivery for delivery in found if _queue_again(connection, delivery, now)]
@@ -186,7 +196,7 @@ def requeue_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, now: float) -> Delivery | None:
-    """Queue a delivery again, unless it is open. Return None if the id is unknown."""
+    """Queue a delivery again if it is done. Return None if no delivery has the id `webhook_id`."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, now)

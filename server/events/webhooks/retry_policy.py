@@ -11,7 +11,11 @@ MAX_ATTEMPTS = 50  # per delivery, including attempts delayed by Retry-After
 def next_attempt(
     backoffs_s: Sequence[float], backoff_step: int, attempts: int, retry_after_s: float | None
 ) -> tuple[float, int] | None:
-    """Return the delay in seconds and the next `backoff_step`, or None to give up."""
+    """Return the delay in seconds before the next attempt, and the next `backoff_step`, which is an index in
+    `backoffs_s`.
+
+    Return None if no further attempt should be made.
+    """
     if attempts >= MAX_ATTEMPTS:
         return None
     if retry_after_s is not None and backoffs_s:

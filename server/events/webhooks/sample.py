@@ -13,7 +13,9 @@ TEST_EVENT = "trigger-test"  # Strapi's test button sends the same event.
 
 
 def send_sample(settings: Settings, resolved: Webhook, secrets: Sequence[str]) -> Outcome:
-    """Send a sample event without content to a webhook with resolved environment variables."""
+    """Send a sample event without content to a webhook, whose environment variables must already be
+    resolved.
+    """
     body = {
         "event": TEST_EVENT,
         "createdAt": now(),

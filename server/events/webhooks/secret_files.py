@@ -1,6 +1,6 @@
-"""Files with generated webhook secrets.
+"""Files that contain the generated secrets of webhooks.
 
-After a rotation, the second line has the old secret and its expiry time.
+After a rotation, the second line contains the previous secret and the time at which it expires.
 """
 
 import os
@@ -20,9 +20,10 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[str, ...]:
-    """Return the secrets that sign a webhook's requests, creating one if there is none. Raises SetupError.
+    """Return the secrets with which a webhook's requests are signed. If there is none, create one.
 
-    The caller must prevent that the webhook is deleted at the same time, because a secret would be left.
+    The caller must make sure that the webhook is not deleted at the same time, because its secret would
+    remain. Raises SetupError.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -32,7 +33,7 @@ def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[
 
 
 def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
-    """Return the time until which the previous secret also signs, or None if it does not.
+    """Return the time until which requests are also signed with the previous secret, or None if they are not.
 
     Raises SetupError.
     """
@@ -43,7 +44,10 @@ def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret; the old one stays valid for OVERLAP_S. Raises SetupError or StorageError."""
+    """Generate a new secret for a webhook. The old secret stays valid for OVERLAP_S.
+
+    Raises SetupError or StorageError.
+    """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
         raise SetupError(place, None, "can't be rotated by this command", "write secret: [NEW, OLD] there")
@@ -55,7 +59,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 @contextmanager
 def replacing(root: Path, name: str, text: str) -> Iterator[None]:
-    """Context manager that replaces a secret file after its block. Raises StorageError.
+    """Context manager that replaces a secret file after its block has run. Raises StorageError.
 
     If the file can't be written, the block does not run. If the block fails, the old file is kept.
     """

@@ -1,4 +1,4 @@
-"""Checks of permissions and results of a merge."""
+"""Checks of a merge: whether the actor has the permissions, and whether the result is valid."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 
@@ -25,9 +25,9 @@ FULL_ACCESS_MESSAGE = (
 def require_merge(
     actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, FileSides]
 ) -> None:
-    """Raise ForbiddenError if the actor lacks the permission for a change.
+    """Raise ForbiddenError if the actor lacks the permission for a change in a merge.
 
-    Files other than documents and media require full access.
+    Changes to files other than documents and media files require full access.
     """
     for three in documents.values():
         if three.action:
@@ -57,10 +57,10 @@ def _publishes(three: ThreeVersions, documents: Mapping[Key, ThreeVersions]) -> 
 
 
 def require_valid(before: PastState, after: PastState, migrated_paths: Container[str] = ()) -> None:
-    """Raise ValidationError if a merge makes a document invalid, and ConflictError for unreadable or
-    duplicate documents.
+    """Raise ValidationError if a merge makes a document invalid.
 
-    Documents in `migrated_paths` may keep old faults.
+    Documents in `migrated_paths` may keep faults that they had before. Raises ConflictError if a merged file
+    is unreadable, or if two files contain the same document.
     """
     changed = dict(differing_documents(after, before))
     unreadable = [
@@ -98,9 +98,9 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield a document's faults.
+    """Yield the faults of a document.
 
-    Unique values are compared with `snapshot`, except files at `excluded_paths`.
+    Unique values are compared with the documents in `snapshot`, except those in files at `excluded_paths`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

@@ -26,8 +26,10 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A request's choices for conflicts: a side ("ours" or "theirs") or, for a document, a mapping of
-    attributes to sides or `{"value": …}`.
+    """A request's choices for resolving conflicts, by document name and by file path.
+
+    A choice is a side ("ours" or "theirs"). For a document, it can also map each attribute to a side or to
+    `{"value": …}`.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -67,9 +69,9 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: ReadAccess) -> MergeResult:
-    """Add a conflict for each attribute that both sides changed and the actor may not read.
+    """Add a conflict for each attribute that both sides have changed and that the actor may not read.
 
-    Otherwise, a merge would confirm a guessed value.
+    Otherwise, the actor could guess the value, and find out by a merge whether the guess is correct.
     """
     base, ours, theirs = versions.values
     if ours is None or theirs is None:
@@ -90,9 +92,9 @@ def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: R
 
 @dataclass(slots=True)
 class ConflictCollector:
-    """Collector of a merge's conflicts.
+    """Collector of the conflicts in a merge.
 
-    `known` and `known_files` contain all of them, `documents` and `files` the unresolved ones.
+    `known` and `known_files` contain all conflicts. `documents` and `files` contain the unresolved ones.
     """
 
     resolution: Resolution
@@ -112,9 +114,9 @@ class ConflictCollector:
     def choices(
         self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the chosen sides and new values for a document's conflicts.
+        """Return the chosen sides and the chosen new values for a document's conflicts, both by attribute.
 
-        If one is unresolved, record them and return None.
+        If a conflict is unresolved, record the document's conflicts and return None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -130,7 +132,7 @@ class ConflictCollector:
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
 
     def require_known(self) -> None:
-        """Raise ValidationError for a choice without a conflict."""
+        """Raise ValidationError if the request resolves something that is not in conflict."""
         known = {name for name, _ in self.known}
         for name, choice in self.resolution.documents.items():
             if name not in known:
@@ -142,7 +144,7 @@ class ConflictCollector:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise MergeConflictError if conflicts are unresolved.
+        """Raise MergeConflictError if there are unresolved conflicts.
 
         The error contains only values that the viewer may see.
         """

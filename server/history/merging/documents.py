@@ -1,4 +1,4 @@
-"""Changed documents in a merge, and the merged files."""
+"""Documents in a merge: finds the changed documents, and writes the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class ThreeVersions:
-    """One document on the three sides of a merge, None where it is missing."""
+    """One document on the three sides of a merge. A side is None if the document does not exist there."""
 
     base: SideVersion | None
     ours: SideVersion | None
@@ -53,7 +53,7 @@ class ThreeVersions:
 
     @property
     def action(self) -> str:
-        """ "create", "update", "delete", or "" for no change."""
+        """What the merge does to the document: "create", "update", "delete", or "" if it changes nothing."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -77,20 +77,20 @@ class ThreeVersions:
 
 @dataclass(frozen=True, slots=True)
 class ConflictDecisions:
-    """Decisions about keys that are not attributes."""
+    """How conflicts were resolved, which determines how the keys that are not attributes are merged."""
 
     side_of: Callable[[str], str]
     resolved_attributes: Set[str]
 
 
 def version_name(key: Key, type_: Type) -> str:
-    """Return a version's name in the API, such as `article/hello/en/draft`."""
+    """Return the name of a document version in the API, such as `article/hello/en/draft`."""
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
 def read_changed_documents(store: Store, files: Mapping[str, FileSides]) -> dict[Key, ThreeVersions]:
-    """Return the document versions in the changed files. Unparsable files are skipped."""
+    """Return the document versions in the changed files. Files that can't be parsed are skipped."""
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
     sides: list[dict[Key, SideVersion]] = [{}, {}, {}]
@@ -141,7 +141,7 @@ def _key(document: Document) -> Key:
 def resolved_values(
     versions: ThreeVersions, merged: MergeResult, choices: Mapping[str, str]
 ) -> Values | None:
-    """Return the merged values, or None for a deleted document."""
+    """Return the merged values, or None if the document is deleted."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = versions.ours if choices[""] == "ours" else versions.theirs
         return values_of(side.document) if side else None
@@ -162,8 +162,10 @@ def resolved_values(
 def require_hashed_passwords(
     key: Key, versions: ThreeVersions, values: Values, theirs: Schema, new_values: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge could copy an unhashed password: `theirs` does not define the attribute
-    as a password. Attributes in `new_values` are exempt.
+    """Raise ConflictError if a merge could copy a password that is not hashed.
+
+    This is possible if the attribute is not a password in the schema `theirs`. Attributes in `new_values` are
+    not checked.
     """
     before = values_of(versions.ours.document) if versions.ours else {}
     for name, attribute in versions.type.attributes.items():
@@ -199,7 +201,10 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, versions: ThreeVersions, values: Values | None, decisions: ConflictDecisions
 ) -> dict[str, str | None]:
-    """Return the new text of each file by path, None for a deleted file."""
+    """Return the new text of each file of a document version by path.
+
+    The text is None if the file is deleted.
+    """
     base, ours, theirs = versions.base, versions.ours, versions.theirs
     if values is None:
         is_kept = not decisions.resolved_attributes and _is_kept(versions, decisions)

@@ -1,4 +1,4 @@
-"""Migrations that only one side of a merge has, and their application to the other."""
+"""Migrations that only one side of a merge contains. They are applied to the other side."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -34,10 +34,11 @@ MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it
 
 @dataclass(frozen=True, slots=True)
 class MigratedSides:
-    """The sides of a merge after applying missing migrations.
+    """The sides of a merge, after the missing migrations were applied to them.
 
-    `our_changes` has the new text of each changed file of ours, None for a deleted one. `document_counts` is
-    by migration; `skipped` migrations were not applied.
+    `our_changes` contains the new text of each changed file of ours, or None for a deleted file.
+    `document_counts` contains the number of documents that each migration changed. The `skipped` migrations
+    were not applied.
     """
 
     sides: MergeSides
@@ -48,9 +49,10 @@ class MigratedSides:
 
 
 def apply_missing_migrations(past: PastStates, sides: MergeSides) -> MigratedSides:
-    """Apply to each side the migrations that only the other side has.
+    """Apply to each side of a merge the migrations that only the other side contains.
 
-    Raises ConflictError if there are too many, or if one can't be applied or would lose changed values.
+    Raises ConflictError if there are too many migrations, or if one of them can't be applied or would lose
+    values that the side has changed.
     """
     root = past.site.root
     base, ours, theirs = (_migration_texts(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -97,9 +99,10 @@ def _migration_texts(root: Path, commit: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _AddedMigrations:
-    """Texts of the migrations that one side added since base, by path.
+    """The texts of the migrations that only one side has added since base, by path.
 
-    `new_paths` renames those of theirs whose path ours uses too.
+    If ours and theirs added different migrations at the same path, `new_paths` contains a new path for that
+    of theirs.
     """
 
     by_ours: Mapping[str, str]
@@ -145,7 +148,7 @@ def _enumeration_values(
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader of a commit's files that reads those at `paths` in advance."""
+    """Reader of a commit's files. It reads the files at `paths` in advance."""
 
     def __init__(self, root: Path, blobs: Blobs, paths: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -167,7 +170,8 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 class _Replay:
     """Replay of migrations on one side of a merge.
 
-    `document_paths` limits the documents (None for all). Fields from `documents` on are results.
+    Only the documents at `document_paths` are migrated, or all documents if this is None. The fields from
+    `documents` on contain the results.
     """
 
     past: PastStates
@@ -186,7 +190,8 @@ class _Replay:
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
         """Apply the migrations of both sides in order.
 
-        Raises ConflictError if a missing one would lose values not in `base_losses`.
+        Raises ConflictError if a migration that was missing here would lose values that are not in
+        `base_losses`.
         """
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs
@@ -272,7 +277,7 @@ class _Replay:
     def _skip_or_raise(self, migration: Migration, reason: str) -> None:
         """Raise ConflictError for a migration that can't be applied.
 
-        Skip it on the merge base or after another skipped one.
+        The migration is skipped instead on the merge base, or if an earlier migration was skipped.
         """
         if self.skipped or self.name == BASE:
             self.skipped.append(migration.label)
@@ -300,7 +305,10 @@ class _Replay:
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Commit the changes, if any, and return the side's commit."""
+        """Commit the changes and return the commit id.
+
+        If nothing has changed, return the id of the side's own commit.
+        """
         changes = self.changes()
         if not changes:
             return self.commit

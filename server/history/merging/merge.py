@@ -1,4 +1,4 @@
-"""Merging of branches."""
+"""Merging of one branch into another."""
 
 import threading
 import time
@@ -44,7 +44,10 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class CommitToServe:
-    """A commit about to be served. `require_fit` raises an error if it no longer fits the served state."""
+    """A commit that is about to be served.
+
+    `require_fit` raises an error if the served state has changed so that the commit no longer fits it.
+    """
 
     merge: PreparedMerge
     changeset: Changeset
@@ -52,10 +55,10 @@ class CommitToServe:
 
 
 def serve_commit(site: Site, commit_to_serve: CommitToServe, authorship: Authorship) -> str:
-    """Write a commit's files and move the served branch.
+    """Write a commit's files to disk, and move the served branch to the commit.
 
     Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
-    busy, ConflictError if a file has changed, or the error of `require_fit`.
+    busy, ConflictError if a file has changed, or any error that `require_fit` raises.
     """
     with _exclusive_commit(site, commit_to_serve.merge) as index:
         committer = Person.parse(site.state.settings.git.committer)
@@ -110,9 +113,9 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A request to merge the branch `name` into `target` ("" for the served branch).
+    """A request to merge the branch `name` into the branch `target` ("" for the served branch).
 
-    `if_match` must contain the last commit of `name`.
+    If `if_match` is set, it must contain the id of the last commit on the branch `name`.
     """
 
     name: str
@@ -125,7 +128,7 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """A migration that one branch lacked, and how many documents it changed."""
+    """A migration that one of the branches lacked, and the number of documents that it changed."""
 
     name: str
     documents: int
@@ -134,9 +137,9 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class BranchMergeResult:
-    """Result of a merge: "merge", "fast-forward" or "nothing".
+    """The result of a merge. `result` is "merge", "fast-forward" or "nothing".
 
-    `commit` is "pending" if git could not move the branch yet.
+    `commit` is the commit id, or "pending" if git could not move the branch yet.
     """
 
     target_branch: str
@@ -148,7 +151,7 @@ class BranchMergeResult:
 
 
 class _BranchMovedError(Exception):
-    """Raised if the target branch has changed since the planning."""
+    """Raised if the target branch has changed since the merge was planned."""
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -157,7 +160,7 @@ class _BranchMovedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedMerge:
-    """A validated merge. `documents` counts the changed and deleted ones."""
+    """A merge that has been validated. `documents` is the number of changed and deleted documents."""
 
     plan: Plan
     commit: str
@@ -184,17 +187,17 @@ class _FilesToWrite:
 
 
 class Merger:
-    """Service that merges branches. Safe for threads and processes."""
+    """Service that merges branches. Threads and processes may use it at the same time."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
         self._lock = threading.Lock()  # Concurrent merges would fail.
 
     def merge(self, request: MergeRequest, current_settings: Settings) -> BranchMergeResult:
-        """Merge a branch into another.
+        """Merge a branch into another branch. If this raises an error, nothing has changed.
 
-        After an error, nothing has changed. Raises MergeConflictError, PreconditionError if the branch has
-        changed, or ValidationError if the result is invalid.
+        Raises MergeConflictError if there are conflicts, PreconditionError if the branch has changed, or
+        ValidationError if the result is invalid.
         """
         served = self.branches.served()
         into = request.target or served
@@ -309,7 +312,7 @@ class Merger:
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Raise ConflictError if the merge would overwrite uncommitted changes or a folder."""
+        """Raise ConflictError if the merge would overwrite an uncommitted change or a folder."""
         written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
         if folder := next((path for path in written_paths if (self.root / path).is_dir()), ""):
             description = f"{folder} is a folder in the target branch, but a file in the merged branch"

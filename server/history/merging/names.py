@@ -1,4 +1,4 @@
-"""Check for file names that must not be written, such as `.GIT/config`."""
+"""Check for file names in commits that must not be written to disk, such as `.GIT/config`."""
 
 import os
 import re
@@ -16,7 +16,9 @@ _MAX_NAME_BYTES = 255  # the limit in most file systems
 
 
 def find_forbidden_path(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first forbidden path and the reason, or two empty strings."""
+    """Return the first path that must not be written and the reason, or two empty strings if there is
+    none.
+    """
     prefix = prefix_of(root)
     reserved = ((path, reason) for path in sorted(paths) if (reason := _reserved_reason(path, prefix)))
     return next(reserved, ("", ""))

@@ -1,4 +1,4 @@
-"""Merging of keys that are not attributes."""
+"""Merging of the keys in a document's file that are not attributes."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -19,8 +19,9 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: SideVersion | None, ours: SideVersion, theirs: SideVersion
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs changed, and the keys in conflict, with their values in theirs (REMOVE
-    if removed).
+    """Return the keys that only theirs has changed, and the keys in conflict, each with its value in theirs.
+
+    The value is REMOVE if theirs has removed the key.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]

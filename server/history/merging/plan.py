@@ -69,7 +69,7 @@ Outcome = str | GitFile | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files and documents that a merge changes on the target branch.
 
-    `skipped` tells why migrations were not applied.
+    `skipped` is the reason why migrations were not applied, or "".
     """
 
     sides: MergeSides
@@ -90,7 +90,8 @@ class Plan:
 class Planner:
     """Planner of merges.
 
-    With `whole_repository`, files outside the site are merged too, and the configuration may be invalid.
+    If `whole_repository` is set, files outside the site's folder are merged too, and the configuration may be
+    invalid.
     """
 
     past: PastStates
@@ -104,9 +105,9 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
-        """Plan a merge after applying missing migrations.
+        """Plan a merge, after the missing migrations have been applied to each side.
 
-        `changeset` reads the target branch. Raises the errors of `_plan`.
+        `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
         """
         self._require_configuration(sides)
         skipped = ""
@@ -144,8 +145,9 @@ class Planner:
                 raise needs_full_access(self.actor)
 
     def require_result(self, plan: Plan, commit: str) -> None:
-        """Raise ForbiddenError if the actor may not make a change in the merge commit, including those of
-        migrations.
+        """Raise ForbiddenError if the actor may not make one of the changes in the merge commit.
+
+        This includes the changes that migrations make.
         """
         if self.actor.everything or not plan.migrated:
             return
@@ -178,10 +180,10 @@ class Planner:
         return MergeConflictError(what, {**error.details, "migrations": rows})
 
     def _plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
-        """Plan a merge without applying migrations.
+        """Plan a merge of the commits as they are, without applying migrations.
 
-        Raises ForbiddenError, ConflictError, LimitError, MergeConflictError, or ValidationError for a choice
-        without a conflict.
+        Raises ForbiddenError, ConflictError, LimitError or MergeConflictError. Raises ValidationError if the
+        request resolves something that is not in conflict.
         """
         plan, unmerged = Plan(sides), ConflictCollector(self.resolution)
         files, before = (
@@ -243,7 +245,7 @@ class Planner:
     def _require_no_exposure(
         self, schema: Schema, sides: MergeSides, documents: Mapping[Key, ThreeVersions]
     ) -> None:
-        """Raise ForbiddenError if the merge could reveal hidden values to an actor without full access."""
+        """Raise ForbiddenError if the merge could reveal hidden values and the actor lacks full access."""
         merged = [three for three in documents.values() if three.action]
         if self.actor.everything or not merged:
             return

@@ -1,4 +1,4 @@
-"""The sides of a merge: base, ours and theirs."""
+"""The three sides of a merge (base, ours and theirs), and the files that differ between them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class MergeSides:
-    """The commits of a merge of `theirs` into `ours`.
+    """The three commits in a merge. `theirs` is merged into `ours`, and `base` is their merge base.
 
-    In a fast-forward, `ours` is the first parent of `theirs`.
+    In a fast-forward, `ours` is the first parent of `theirs`, so that no merge commit is needed.
     """
 
     base: str
@@ -39,7 +39,7 @@ class MergeSides:
 
 @dataclass(frozen=True, slots=True)
 class FileSides:
-    """A file on the three sides of a merge, None where it is missing."""
+    """A file on the three sides of a merge. A side is None if the file does not exist there."""
 
     base: GitFile | None
     ours: GitFile | None
@@ -57,7 +57,7 @@ class FileSides:
 
 @dataclass(frozen=True, slots=True)
 class SideVersion:
-    """A document version on one side of a merge, and its file's content."""
+    """A document version on one side of a merge, and the content of its file."""
 
     document: Document
     data: bytes
@@ -78,10 +78,10 @@ def sides_of(log: CommitLog, ours: str, theirs: str) -> MergeSides:
 def changed_files_of(
     root: Path, sides: MergeSides, *, whole_repository: bool = False
 ) -> dict[str, FileSides]:
-    """Return the files changed since base, by path relative to the site.
+    """Return the files that ours or theirs has changed since base, by path relative to the site.
 
-    Raises ConflictError for forbidden paths. Unless `whole_repository`, also raises ConflictError for special
-    files, or LimitError for too many.
+    Raises ConflictError for forbidden paths. If `whole_repository` is not set, also raises ConflictError for
+    special files, and LimitError if there are too many files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -112,7 +112,7 @@ def require_writable(
 
 
 def require_no_nesting(paths: Collection[str]) -> None:
-    """Raise ConflictError if a path would be both a file and a folder."""
+    """Raise ConflictError if a merge would make a path both a file and a folder."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
@@ -129,7 +129,7 @@ def is_plain(path: str, *versions: GitFile | None) -> bool:
 
 
 def _refuse_special(path: str, before: GitFile | None, after: GitFile | None) -> None:
-    """Raise ConflictError for special files, changed modes, and paths outside the site."""
+    """Raise ConflictError if a file is special or outside the site, or if its mode differs."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(

@@ -1,4 +1,4 @@
-"""Merge of one document without its commits, for the merge driver."""
+"""Merge of one document file for the merge driver, which has no access to the commits."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ BODY = "body below the front matter"  # No key in a file has this name.
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The three versions of a file. `base` is empty if both sides added it."""
+    """The three versions of a file before the merge. `base` is empty if both sides added the file."""
 
     base: bytes
     ours: bytes
@@ -43,7 +43,8 @@ class Texts:
 class MergedFile:
     """The merged file, and the keys in conflict.
 
-    At conflicts, `text` has the values of ours, `theirs` and `base` those of their sides, and `common` none.
+    The four texts differ only in the values of these keys. `text` contains the values from ours, `theirs` and
+    `base` contain those from theirs and base, and `common` contains none of them.
     """
 
     text: str
@@ -73,7 +74,10 @@ class _SingleFile:
 
 
 def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | None:
-    """Merge a document file by attribute, or return None if impossible. `now` is the new updatedAt."""
+    """Merge the versions of a document file attribute by attribute. `now` is the new value of updatedAt.
+
+    Returns None if the versions can't be merged in this way.
+    """
     three = _three_versions(store, path, texts)
     if three is None:
         return None
@@ -102,7 +106,9 @@ def _version(store: Store, path: str, data: bytes) -> SideVersion | None:
 
 
 def store_without_attributes(store: Store, path: str) -> Store:
-    """Return a store with a content type without attributes, to merge the file key by key."""
+    """Return a store that parses a file with a content type without attributes, so that it is merged key by
+    key.
+    """
     body = {BODY: Attribute(BODY, "richtext")} if path.endswith(MARKDOWN) else {}
     uid = "api::document.document"
     type_ = Type(

@@ -1,4 +1,4 @@
-"""Takeover: application of a remote commit to the site."""
+"""Takeover: applies a remote commit to the site."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,10 +49,10 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class AppliedCommit:
-    """An applied remote commit.
+    """A remote commit that has been applied to the site.
 
-    `method` is FORWARD or MERGE, for example. `backup_ref` refers to the previous commit if the new history
-    lacks it, otherwise "".
+    `method` is how it follows from the previous commit, such as FORWARD or MERGE. `backup_ref` is a ref to
+    the previous commit if the new history does not contain that commit, otherwise "".
     """
 
     commit: str
@@ -72,7 +72,7 @@ class _Files:
 
 
 class Takeover:
-    """Service that applies remote commits. Safe for threads and processes."""
+    """Service that applies remote commits to the site. Threads and processes may use it at the same time."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -88,10 +88,10 @@ class Takeover:
     def take_over(
         self, remote_commit: str, branch: str = "", authorship: Authorship | None = None
     ) -> AppliedCommit:
-        """Apply a remote commit to the served branch, which must be `branch` if given.
+        """Apply a remote commit to the served branch. If `branch` is given, it must be the served branch.
 
-        `authorship` is the author of a write made by Bifolio. Raises RemoteMergeError, BusyError or
-        StorageError.
+        If Bifolio made the commit for a write, `authorship` is the author of the write. Raises
+        RemoteMergeError, BusyError or StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(remote_commit, branch, authorship)
@@ -103,9 +103,9 @@ class Takeover:
         authorship: Authorship | None = None,
         included_edits: Mapping[str, bytes] = MappingProxyType({}),
     ) -> AppliedCommit:
-        """Apply a commit like `take_over`.
+        """Apply a commit like `take_over`. The caller must hold the takeover lock.
 
-        The caller must hold the takeover lock. The commit already contains `included_edits`.
+        `included_edits` are files with local edits that the commit already contains.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
@@ -168,10 +168,10 @@ class Takeover:
     def _write_and_move_branch(
         self, head: str, target: Target, folder: Path, authorship: Authorship, other_refs: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write a commit's files and move the branch.
+        """Write a commit's files to disk, and move the branch to the commit.
 
-        Returns the number of changed files and the commit id, or "pending" if git could not move the branch
-        yet.
+        Returns the number of changed files, and the commit id. Instead of the id, it returns "pending" if git
+        could not move the branch yet.
         """
         repository, _ = self.site.committer.find_repository()
         files, changeset = self._changed_files(head, target.commit), Changeset(self.root)
@@ -226,7 +226,10 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the new files with local edits merged in. Raises RemoteMergeError if that fails."""
+        """Return the new files with local edits merged into them.
+
+        Raises RemoteMergeError if an edit can't be merged.
+        """
         incoming = {**files.regular, **files.special}
         _require_free_paths(repository, files.special, incoming)
         local_edits = find_edits(repository, incoming)
@@ -271,9 +274,10 @@ class Takeover:
 
 
 def served_branch(root: Path, expected: str) -> str:
-    """Return the checked-out branch.
+    """Return the name of the checked-out branch.
 
-    Raises RemoteMergeError if there is none, or if it is not `expected` (unless "").
+    Raises RemoteMergeError if no branch is checked out, or if `expected` is not "" and is not the checked-out
+    branch.
     """
     branch = checked_out_branch(root)
     if not branch:
@@ -317,7 +321,7 @@ def _require_mergeable(edited: Mapping[str, Edit], special: Collection[str]) -> 
 
 
 def _require_free_paths(repository: Repository, special: Tree, incoming: Tree) -> None:
-    """Raise RemoteMergeError if a checkout would overwrite staged or untracked files."""
+    """Raise RemoteMergeError if a checkout would overwrite files that are staged or untracked."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_files_in_the_way(repository, incoming_paths)):
         raise RemoteMergeError(

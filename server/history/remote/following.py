@@ -38,7 +38,7 @@ STATUS_INTERVAL_S = 10.0  # An unchanged status is written again after this inte
 
 
 class Follower(Job):
-    """Job that applies new commits of the remote, in one process only."""
+    """Job that fetches from the remote and applies new commits. Only one process of the server does this."""
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
@@ -90,7 +90,7 @@ class Follower(Job):
         return True
 
     def _follow(self, stopping: Event) -> float:
-        """Fetch and merge once. Return the seconds until the next fetch."""
+        """Fetch once and merge new commits. Return the seconds until the next fetch."""
         settings = self.site.state.settings
         if not settings.git.remote or settings.git.follow is None:
             delete_status(self.root)

@@ -1,4 +1,4 @@
-"""Choice of the commit to check out for new remote commits."""
+"""Choice of the commit to check out when the remote has new commits."""
 
 import logging
 from collections.abc import Mapping
@@ -29,9 +29,9 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The commit to check out, and how it follows from the current one, such as FORWARD or MERGE.
+    """The commit to check out. `how` says how it follows from the current commit, such as FORWARD or MERGE.
 
-    It already contains `included_edits`.
+    The commit already contains the local edits in `included_edits`.
     """
 
     commit: str
@@ -48,7 +48,7 @@ class Target:
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
     """Return the commit to check out.
 
-    `known_commit` is the last merged remote commit, or "" if none has been merged. Raises RemoteMergeError.
+    `known_commit` is the last remote commit that was merged, or "" if none was. Raises RemoteMergeError.
     """
     root = past.site.root
     rewritten = bool(known_commit) and not is_ancestor(root, known_commit, remote_commit)

@@ -1,4 +1,4 @@
-"""Ref to the last merged commit of the remote branch."""
+"""Ref to the last commit of the remote branch that was merged."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ def set_last_commit(root: Path, branch: str, commit: str) -> None:
 
 
 def create_backup_ref(root: Path, branch: str, commit: str) -> str:
-    """Return a ref that keeps git from deleting a commit, creating it if necessary.
+    """Return the name of a ref that keeps git from deleting a commit. The ref is created if necessary.
 
     Raises CommitError or GitError.
     """

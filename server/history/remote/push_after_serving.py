@@ -1,4 +1,4 @@
-"""Job that pushes commits after the server has responded."""
+"""Job that pushes commits after the server has responded to the writes that made them."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ MAX_ATTEMPTS = 3  # limit if other machines push first
 
 
 class PushCommits(Job):
-    """Job that pushes local commits and calls `notify` with each."""
+    """Job that pushes local commits, and calls `notify` with each pushed commit."""
 
     name = "push"
     failure = "could not push commits; retrying"
@@ -85,9 +85,9 @@ class PushCommits(Job):
         store_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch and return its last commit.
+        """Push the served branch, and return its last commit.
 
-        Raises RemoteError, or RemoteMergeError for conflicts.
+        Raises RemoteError, or RemoteMergeError if local and remote commits conflict.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

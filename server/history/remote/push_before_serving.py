@@ -1,4 +1,4 @@
-"""Writes that the git remote must accept first."""
+"""Writes that the git remote must accept before they are served."""
 
 import logging
 import time
@@ -58,7 +58,7 @@ BATCH_WRITES = 16  # limit for the writes in one push
 class Arbiter:
     """Writer that serves each write only after the git remote has accepted it.
 
-    Safe for threads and processes.
+    Threads and processes may use it at the same time.
     """
 
     def __init__(
@@ -78,9 +78,10 @@ class Arbiter:
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write like `Site.write`, but serve the result only after the push.
+        """Write like `Site.write`, but serve the result only after the commit has been pushed.
 
-        Raises RemoteError, ConcurrentChangeError if files have changed, or BusyError on timeout.
+        Raises RemoteError if the push fails, ConcurrentChangeError if the files have changed, or BusyError on
+        timeout.
         """
         attempt = WriteAttempt(self.site, authorship, prepare, request)
         attempt.begin()
@@ -106,9 +107,9 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _push_group(self, group: "list[WriteAttempt[Any, Any]]", *, must_fetch: bool) -> None:
-        """Push a group of writes, then serve them.
+        """Push a group of writes, and then serve them.
 
-        Writes that must wait move from `group` back to the queue. Raises RemoteError.
+        Writes that can't be pushed yet are moved from `group` back to the queue. Raises RemoteError.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -154,10 +155,10 @@ class Arbiter:
         group[:] = kept
 
     def _prepare(self, push_base: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
-        """Prepare a chain of commits to push together.
+        """Prepare a chain of writes that are pushed together, each with its own commit.
 
-        It ends before a write that can't be prepared, which waits for the next push, or fails if it is the
-        first.
+        If a write can't be prepared, the chain ends before it, and the write waits for the next push. The
+        first write of the chain fails instead.
         """
         links: list[ChainedWrite] = []
         chain = WriteChain(self.root, self.site.current().snapshot)
@@ -213,7 +214,7 @@ class Arbiter:
     ) -> str:
         """Commit files like `Committer.commit_files`, if the remote accepts the commit.
 
-        May call `contents` again.
+        If another machine pushes first, `contents` is called again.
         """
 
         def make(push_base: PushBase) -> PreparedCommit:
@@ -237,7 +238,7 @@ class Arbiter:
     def _exclusive(self, timeout_s: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
         """Block other pushes and merges.
 
-        Yields True if this process had to wait, so the caller must fetch.
+        Yields True if this process had to wait for others, in which case the caller must fetch.
         """
         try:
             with self.takeover.exclusive(timeout_s), self._queue.turn(timeout_s) as waited:
@@ -267,9 +268,9 @@ class Arbiter:
 
     @contextmanager
     def checkout_permission(self, base: str, commit: str) -> Iterator[bool]:
-        """Push `commit`, a child of `base`, so that the block may check it out.
+        """Push `commit`, a child of `base`, and yield True if the block may check it out.
 
-        Yields False if other machines pushed first. Raises RemoteError.
+        Yields False if other machines have pushed first. Raises RemoteError.
         """
         with self._exclusive():
             push_base = self._pusher.merge_remote(commit=commit)
@@ -292,9 +293,9 @@ class Arbiter:
         attempt: "WriteAttempt[Any, Any]",
         earlier_contents: Mapping[str, bytes | None],
     ) -> None:
-        """Serve an accepted write after the `earlier_contents` of its chain.
+        """Serve a write that the remote has accepted. Raises NotServedError if local edits conflict with it.
 
-        Raises NotServedError if local edits conflict.
+        `earlier_contents` are the files that earlier writes in the same chain have written.
         """
         commit, names, by = prepared.commit, {ref_name(push_base.branch): prepared.commit}, attempt.by
         joined = PreparedMerge(

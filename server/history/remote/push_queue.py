@@ -1,4 +1,4 @@
-"""Queue of threads that wait to push. The first pushes for all."""
+"""Queue of threads that wait to push. The first thread pushes the writes of all threads."""
 
 import threading
 from collections import deque
@@ -19,7 +19,10 @@ class Turn:
         self.is_over = False
 
     def run(self, function: Callable[[], Result]) -> Result:
-        """Call a function in the turn's thread. Return its result or raise its exception."""
+        """Call a function in the thread that this turn belongs to.
+
+        Return its result or raise its exception.
+        """
         if threading.get_ident() == self._thread:
             return function()
         results: list[Result] = []
@@ -50,7 +53,7 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """Queue of waiting threads, in order of arrival."""
+    """Queue of waiting threads, in the order in which they arrived."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,9 +61,9 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, process_queue: Callable[[], None]) -> None:
-        """Add a turn and wait until it is over.
+        """Add a turn to the queue, and wait until it is over.
 
-        The first thread calls `process_queue`, which must finish the turn.
+        If the turn is the first in the queue, its thread calls `process_queue`, which must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)

@@ -1,4 +1,4 @@
-"""A write that the git remote must accept first."""
+"""A write that the git remote must accept before it is served."""
 
 import logging
 import time
@@ -39,7 +39,7 @@ NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served
 
 
 class WriteAttempt(Turn, Generic[Request, Result]):
-    """A write that waits for the git remote."""
+    """A write that waits until the git remote has accepted it."""
 
     result: Result
 
@@ -129,9 +129,9 @@ def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
 
 
 def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
-    """Call `take_over` until it succeeds.
+    """Call `take_over` to apply an accepted commit to the site. Call it again until it succeeds.
 
-    Raises NotServedError if local edits conflict, or BusyError after `deadline`.
+    Raises NotServedError if local edits conflict with the commit, or BusyError after `deadline`.
     """
     while True:
         try:

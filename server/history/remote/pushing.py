@@ -21,7 +21,10 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 @dataclass(frozen=True, slots=True)
 class PushBase:
-    """The commit to build on: the served branch's `head`, which contains `remote_commit`."""
+    """The commit to build on.
+
+    It is the served branch's last commit (`head`), and contains `remote_commit`.
+    """
 
     branch: str
     head: str
@@ -43,9 +46,9 @@ class Pusher:
     def merge_remote(
         self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
     ) -> PushBase:
-        """Merge the remote's commits into the served branch, unless `commit` contains them.
+        """Merge the remote's commits into the served branch. Do nothing if `commit` already contains them.
 
-        Raises RemoteError or RemoteMergeError.
+        If `must_fetch` is set, fetch first. Raises RemoteError, or RemoteMergeError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -62,10 +65,10 @@ class Pusher:
     def push(
         self, base: PushBase, commit: str, timeout_s: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push `commit`, which must contain the remote's last known commit.
+        """Push `commit`, which must contain the remote branch's last known commit.
 
-        Raises RemoteMovedError if the remote has newer ones, UnconfirmedPushError if the result is unknown,
-        or RemoteError.
+        Raises RemoteMovedError if the remote has newer commits, UnconfirmedPushError if it is unknown whether
+        the push succeeded, or another RemoteError.
         """
         timeout = min(PUSH_TIMEOUT_S, max(timeout_s - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -128,7 +131,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Pauses between pushes, which let other machines push. Not thread-safe."""
+    """Calculator of the pauses between pushes, in which other machines can push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Named pipe that wakes up the process following the remote."""
+"""Named pipe that wakes up the process that follows the remote."""
 
 import os
 import select
@@ -15,7 +15,7 @@ _PIPE_FILE = "following.pipe"
 
 
 class WakeupPipe:
-    """The follower's read end of the pipe."""
+    """The read end of the pipe, which the follower uses."""
 
     def __init__(self, root: Path) -> None:
         path = state_folder(root) / _PIPE_FILE
@@ -38,7 +38,10 @@ class WakeupPipe:
                 call()
 
     def wait_for_wakeup(self, timeout_s: float | None = 0.0) -> bool:
-        """Wait up to `timeout_s` seconds (None for no limit). Return True if a wake-up arrived."""
+        """Wait for a wake-up, but at most `timeout_s` seconds (None for no limit).
+
+        Return True if one arrived.
+        """
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
