@@ -23,7 +23,10 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield each alias as the file contains it, with its line number (None if unknown)."""
+    """Yield each alias as it is written in the file, with its line number, or None if the line is unknown.
+
+    An invalid file has no aliases.
+    """
     positions: Positions = {}
     try:
         text = decode(data)
@@ -43,9 +46,10 @@ def read_aliases(
 
 
 def resolve_alias(alias: Any, address: str, *, from_root: bool = False) -> Source:
-    """Return an alias's origin and path. Raises ValueError.
+    """Return the origin and the path of an alias.
 
-    A relative alias starts at the folder of `address`, or at the root if `from_root` is set.
+    A relative alias starts at the folder of `address` or, if `from_root` is set, at the root. Raises
+    ValueError if the alias is invalid.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")
@@ -76,7 +80,7 @@ def normalize_path(decoded_path: str) -> str:
 
 
 def encode_query(query: str) -> str:
-    """Percent-encode a query string, keeping what is encoded already."""
+    """Percent-encode a query string. What is already encoded stays the same."""
     return quote(query, safe="=&%+,.-_~")
 
 

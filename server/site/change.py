@@ -14,8 +14,9 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    This server changed `written` and `deleted`; other programs changed `changed` and `removed`. `fixed`
-    problems no longer exist. `reloaded` means that the configuration changed or all files were read again.
+    This server wrote the files in `written` and deleted those in `deleted`. Other programs wrote `changed`
+    and deleted `removed`. `problems` are new, and the problems in `fixed` no longer exist. If `reloaded` is
+    set, the configuration changed or all files were read again.
     """
 
     changed: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ class Change:
 class Origin:
     """The source of a change: "api" for this server, "file" for other programs.
 
-    `write` is the id in the commit queue, or "" if there is none.
+    `write` is the id of the write in the commit queue, or "" if it is not in the queue.
     """
 
     source: str = "file"
@@ -50,7 +51,10 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def summarize_change(before: Contents, record: Record) -> Change:
-    """Summarize a record's changes, without files if it contains the entire site."""
+    """Summarize the changes in a record.
+
+    If the record contains the entire site, the summary lists no files.
+    """
     old_problems, new_problems = list(before.folder_problems), list(record.folder_problems)
     if record.configuration:
         old_problems.extend(before.configuration.problems)
@@ -83,7 +87,10 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def compare_problem_lists(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return new and fixed problems. A changed line number does not count."""
+    """Return the new problems and the fixed ones.
+
+    A problem whose line number has changed is neither new nor fixed.
+    """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

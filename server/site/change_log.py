@@ -29,7 +29,10 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # These bytes of the lock file are locked sepa
 
 
 class ChangeLog:
-    """Log of changes, shared by workers. A position is the number of bytes ever appended before it."""
+    """Log of changes that workers share.
+
+    A position in the log is the number of bytes that were appended before it.
+    """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
         self.segment = segment
@@ -49,7 +52,7 @@ class ChangeLog:
 
     @property
     def required_position(self) -> int:
-        """Position that workers must have applied before their next response."""
+        """The position up to which workers must apply the log before their next response."""
         return self._numbers[_DEMANDED]
 
     @property
@@ -78,10 +81,11 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, is_required: bool) -> int:
-        """Append a record. Return the position after it. The caller must hold the write lock.
+        """Append a record, and return the position after it.
 
-        `checkpoint` makes a record of the entire site. With `is_required`, workers apply the record before
-        their next response.
+        `checkpoint` returns a record of the entire site, which is written at the start of a new segment. If
+        `is_required` is set, workers apply the record before their next response. The caller must hold the
+        write lock.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -97,9 +101,9 @@ class ChangeLog:
         return end
 
     def append_full_record(self, parts: Sequence[bytes | mmap.mmap], *, lag: bool) -> int:
-        """Append a record of the entire site, in parts. Return the position after it.
+        """Append a record of the entire site, which consists of `parts`. Return the position after it.
 
-        With `lag`, old workers may briefly serve an older state. The caller must hold the write lock.
+        If `lag` is set, old workers may briefly serve an older state. The caller must hold the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + sum(map(len, parts))
@@ -109,7 +113,8 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, extra_ns: int = 0) -> bool:
-        """Return True if a worker may serve an older state until it is replaced."""
+        """Return True if a worker at `position` may still serve an older state, because it will be replaced.
+        """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns
 
@@ -121,10 +126,10 @@ class ChangeLog:
         self._numbers[_LAG_UNTIL] = 0
 
     def records_since(self, position: int) -> tuple[int, list[bytes]]:
-        """Return the log's end, and the records after `position`.
+        """Return the position of the log's end, and the records after `position`.
 
-        If some were overwritten, the first contains the entire site. Raises ValueError or struct.error if the
-        log is damaged.
+        If some of these records were overwritten, the first record returned contains the entire site. Raises
+        ValueError or struct.error if the log is damaged.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -153,9 +158,10 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def wait_for_leadership(self, stop: Event | None = None) -> bool:
-        """Wait until this worker leads. Return False if `stop` is set first.
+        """Wait until this worker becomes the leader, and return True.
 
-        It leads until `resign_leadership` or its exit.
+        Return False if `stop` is set first. The worker stays the leader until it calls `resign_leadership` or
+        exits.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -177,9 +183,9 @@ class ChangeLog:
     def _overwrite_segment(
         self, segment: int, parts: Sequence[bytes | mmap.mmap], *, checkpoint: bool = True
     ) -> int:
-        """Overwrite a segment with a record of the entire site. Return its number.
+        """Overwrite a segment with a record of the entire site. Return the segment's number.
 
-        With `checkpoint`, up-to-date workers skip the record.
+        If `checkpoint` is set, workers that are up to date skip the record.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -213,7 +219,10 @@ class ChangeLog:
         return start
 
     def _read(self, start: int, end: int) -> bytes | None:
-        """Return bytes up to `end` or the segment's end, or None if overwritten."""
+        """Return the bytes from `start` to `end` or to the end of the segment.
+
+        Return None if they were overwritten.
+        """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if start >= newer else (1 - active, older, min(end, newer))
@@ -245,7 +254,10 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock for all threads of all workers, released if its owner is killed. Create it before forking."""
+    """Lock for all threads of all workers.
+
+    If the owner is killed, the lock is released. It must be created before workers are forked.
+    """
 
     def __init__(self) -> None:
         self._file, self._threads = anonymous_file(), threading.Lock()
@@ -269,7 +281,10 @@ def anonymous_file() -> int:
 
 
 def close_with_owner(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Return a function that closes descriptors, also called when `owner` is freed."""
+    """Return a function that closes the file descriptors.
+
+    They are also closed when `owner` is garbage-collected.
+    """
 
     def close() -> None:
         for descriptor in descriptors:

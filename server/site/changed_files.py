@@ -32,7 +32,10 @@ RACY_WINDOW_NS = 50_000_000
 
 
 def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileListing | None:
-    """List all content folders, or return None if `hints` are enough."""
+    """List the files in all content folders.
+
+    Return None if checking the files in `hints` is enough.
+    """
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -50,9 +53,10 @@ def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileLis
 def find_changed_files(
     contents: Contents, hints: Collection[str], listing: FileListing | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return changed files, problems with folders and links, and link targets by path.
+    """Return the changed files, the problems with folders and links, and the targets of links by path.
 
-    Without a `listing`, only `hints` are checked. Hinted media files always count as changed.
+    Without a `listing`, only the files in `hints` are checked. Media files in `hints` always count as
+    changed.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -99,7 +103,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
 
 
 def has_own_entry(contents: Contents, path: str) -> bool:
-    """Return False for a media file's description file, which has no entry of its own."""
+    """Return False for the description file of a media file, which has no entry of its own."""
     return contents.store.owning_file(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -108,9 +112,9 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def find_unsettled(entries: Iterable[Entry], read_at_ns: int) -> set[str]:
-    """Return files that might change again without a new signature.
+    """Return the paths of files that might change again without getting a new signature.
 
-    `read_at_ns` is in nanoseconds since 1970.
+    `read_at_ns` is when they were read, in nanoseconds since 1970.
     """
     # The same test as in `is_settled`, but without a function call for each of up to hundreds of thousands of
     # files.
@@ -138,9 +142,9 @@ def _differs(contents: Contents, path: str, listing: FileListing | None = None) 
 
 
 def has_changed(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
-    """Return True if a file or its description has changed.
+    """Return True if a file has changed or, for a media file, if its description has changed.
 
-    Signatures come from `listing` or, without it, from disk.
+    Current signatures are taken from `listing` or, if it is None, from disk.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, listing)
@@ -174,15 +178,18 @@ def _has_same_bytes(contents: Contents, entry: Entry, current: Signature | None)
 
 
 def is_settled(signature: Signature, time_ns: int) -> bool:
-    """Return True if changes after `time_ns` (nanoseconds since 1970) would change the signature."""
+    """Return True if any change made after `time_ns` would change the file's signature.
+
+    `time_ns` is in nanoseconds since 1970.
+    """
     return mtime_ns(signature) + RACY_WINDOW_NS < time_ns
 
 
 def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain | None = None) -> list[Write]:
-    """Return a changeset's writes.
+    """Return the writes of a changeset.
 
-    Raises ConflictError if another program changed a file that it writes or relies on. Earlier writes in
-    `chain` are allowed.
+    Raises ConflictError if another program changed a file that the changeset writes or relies on. Files that
+    are changed by the writes in `chain` are not checked.
     """
     writes = changeset.writes()
     known = (
@@ -195,7 +202,7 @@ def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain |
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return True if a write is based on another version than the served one."""
+    """Return True if a write is based on another version of the file than the one being served."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owning_file(write.path, lambda path: (contents.root / path).is_file()) != write.path:

@@ -38,7 +38,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that checks other files once the site is idle."""
+    """Job that checks other files for new problems once the site is idle."""
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -60,7 +60,7 @@ class CheckChanges(Job):
 
 
 def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the problems only in `after`, and those only in `before`."""
+    """Return the problems that exist only in `after`, and those that exist only in `before`."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -78,9 +78,10 @@ def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and their difference, serialized.
+    """Two snapshots and the documents that differ between them, serialized.
 
-    `before` is None if it can be rebuilt, because the schemas are the same.
+    `before` is None if both snapshots have the same schema, because it can then be rebuilt from the other
+    fields.
     """
 
     before: PackedSnapshot | None

@@ -1,8 +1,8 @@
 """Matching of paths with patterns such as `/{publishedOn.year}/{slug}-{documentId}`.
 
-Regular expressions could take very long. Instead, each part computes, from the last to the first, the
-positions from which the rest matches. A set of positions is an integer; bit i is the position before the last
-i characters.
+With regular expressions, a match could take very long. Instead, the parts of a pattern are examined from last
+to first. For each part, we compute the set of positions from which this part and all later ones match. A set
+of positions is stored as an integer, in which bit i stands for the position before the last i characters.
 """
 
 import re
@@ -12,33 +12,39 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LiteralPart:
-    """Part that matches one of several texts, earlier ones first."""
+    """Part of a pattern that matches one of several texts. Earlier texts are preferred."""
 
     texts: tuple[str, ...]
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return where this part can start in order to end at `end_positions`."""
+        """Return the set of positions at which this part can start if it must end in `end_positions`."""
         found = 0
         for text in self.texts:
             found |= _occurrences(path, text) & (end_positions << len(text))
         return found
 
     def end_index(self, path: str, start: int, end_positions: int) -> int:
-        """Return the index at which this part ends. It must be in the set `end_positions`."""
+        """Return the index at which this part ends if it starts at `start`.
+
+        The end is in the set `end_positions`.
+        """
         stops = (start + len(text) for text in self.texts if path.startswith(text, start))
         return next(stop for stop in stops if end_positions >> (len(path) - stop) & 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceholderPart:
-    """Part that matches as many characters as possible, except `excluded_char`."""
+    """Part of a pattern that matches as many characters as possible.
+
+    `excluded_char` matches the characters that it can't contain.
+    """
 
     excluded_char: re.Pattern[str]
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return where this part can start in order to end at `end_positions`."""
+        """Return the set of positions at which this part can start if it must end in `end_positions`."""
         fitting = (2 << len(path)) - 2
         for other in self.excluded_char.finditer(path):
             fitting ^= 1 << (len(path) - other.start())
@@ -48,7 +54,10 @@ class PlaceholderPart:
         return (fitting & ~(fitting + last)) | last
 
     def end_index(self, path: str, start: int, end_positions: int) -> int:
-        """Return the index at which this part ends. It must be in the set `end_positions`."""
+        """Return the index at which this part ends if it starts at `start`.
+
+        The end is in the set `end_positions`.
+        """
         other = self.excluded_char.search(path, start)
         stop = other.start() if other else len(path)
         near = end_positions >> (len(path) - stop)
@@ -65,9 +74,9 @@ class AddressPattern:
     parts: tuple[Part, ...]
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the named parts' values, or None if the path does not match.
+        """Return the values of the named parts, or None if the path does not match.
 
-        Parts are greedy, earlier ones first.
+        Each part matches as many characters as possible. Earlier parts take precedence.
         """
         first = self.parts[0] if self.parts else None
         if isinstance(first, LiteralPart) and not path.startswith(first.texts):

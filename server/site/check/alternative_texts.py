@@ -18,7 +18,10 @@ TEXT = "alternativeText"
 def find_images_without_text(
     page: Page, document: Document, snapshot: Snapshot, keys: Collection[str] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each image without alternative text, only for `keys` if given."""
+    """Yield a problem for each image without alternative text.
+
+    If `keys` is given, only these images are checked.
+    """
     counts: Counter[KeyPath] = Counter()
     for attribute, at, key in targets_in(snapshot.schema, document.type, document.read_row()[VALUES], ()):
         if attribute.type != "media":

@@ -1,4 +1,4 @@
-"""Input for checks."""
+"""Documents and files to be checked."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -30,10 +30,10 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """A site's documents and files, as input for checks.
+    """A site's documents and files, to be checked.
 
-    `texts` are unsaved. Checks call `checkpoint` before each document; it can raise an exception to stop
-    them.
+    `texts` maps paths to unsaved texts. `checkpoint` is called before each document is checked. To stop the
+    check, it can raise an exception.
     """
 
     root: Path
@@ -79,7 +79,7 @@ class Audit:
 
     @cached_property
     def invalid_documents(self) -> tuple[Document, ...]:
-        """Documents in invalid files, with readable values only."""
+        """The documents in invalid files. They contain only the values that could be read."""
         paths = sorted(self.claims.keys() - self.documents.keys())
         return tuple(self.read_document(self.claims[path], path, self.parse_file(path)[0]) for path in paths)
 
@@ -113,7 +113,7 @@ class Audit:
         return nearest_position(self.parse_file(path)[1], key_path)
 
     def parse_file(self, path: str) -> tuple[dict[str, Tree], Positions]:
-        """Return values and positions, both empty if the file is invalid."""
+        """Return the values in a file, and their positions. Both are empty if the file is invalid."""
         if path not in self.texts:
             return parsed(self.root, path)
         try:
@@ -122,7 +122,10 @@ class Audit:
             return {}, {}
 
     def text(self, path: str) -> str:
-        """Return the unsaved or saved text. Raises OSError or SyntaxProblem."""
+        """Return the unsaved text of a file or, if there is none, its text on disk.
+
+        Raises OSError or SyntaxProblem.
+        """
         return self.texts[path] if path in self.texts else read_text(self.root, path)[0]
 
 

@@ -1,4 +1,4 @@
-"""Check of a branch's changes."""
+"""Check of the files that a branch changed."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,10 @@ _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)
 
 
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
-    """Check a branch's changed files and those affected, or all files if necessary."""
+    """Check the files that a branch changed, and the files that these changes affect.
+
+    If necessary, all files are checked.
+    """
     if changes.affects_everything:
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
@@ -213,9 +216,9 @@ def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
 
 
 def _removed_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
-    """Return removed link targets.
+    """Return the link targets that a branch removed, by path.
 
-    A removed file or page maps to None, and a changed file to the anchors that it lost.
+    A removed file or page maps to None. A file that still exists maps to the anchors that it no longer has.
     """
     gone: dict[str, frozenset[str] | None] = dict.fromkeys(
         (*changes.removed_paths, *_removed_addresses(audit, changes))

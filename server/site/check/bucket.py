@@ -10,7 +10,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each file that is missing from the bucket or has another size.
+    """Yield a problem for each media file that is missing from the bucket or has another size there.
 
     Raises BucketError.
     """

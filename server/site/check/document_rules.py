@@ -20,7 +20,7 @@ from server.site.check.page import Page
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
-    """A document to check, or None if its file is invalid."""
+    """A document to be checked. `document` is None if its file is invalid."""
 
     page: Page
     document: Document | None
@@ -164,7 +164,7 @@ DOCUMENT_RULES: tuple[_Rule, ...] = (
 def find_in_documents(
     audit: Audit, paths: Collection[str] | None = None, targets: LinkTargets | None = None
 ) -> Iterator[Problem]:
-    """Yield the problems at `paths`, by default in all documents."""
+    """Yield the problems in the documents at `paths`, or in all documents if `paths` is None."""
     rules = [rule for rule in DOCUMENT_RULES if audit.settings.severity_of(rule.name) != "off"]
     targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
@@ -203,7 +203,7 @@ def _find_in_invalid(
 def check_text(
     audit: Audit, path: str, text: str, document: Document | None, targets: LinkTargets | None = None
 ) -> tuple[Problem, ...]:
-    """Return problems in a text, which may be unsaved.
+    """Return the problems in a document's text, which may be unsaved.
 
     `document` is None if the text is invalid. `targets` can be reused until the site changes.
     """

@@ -1,4 +1,4 @@
-"""Automatic fixes. `bifolio check --fix` applies only the certain ones."""
+"""Automatic fixes. `bifolio check --fix` applies only those that are certain to be correct."""
 
 import posixpath
 from collections import defaultdict
@@ -38,7 +38,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """Correction of a mistyped word in site.yaml or a schema."""
+    """Correction of a mistyped word in site.yaml or in a schema."""
 
     path: str
     key_path: KeyPath
@@ -89,7 +89,7 @@ def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct mistyped words in an invalid configuration, without a commit."""
+    """Correct the mistyped words in an invalid configuration. The changes are not committed."""
     journal = Journal(root, state_folder(root))
     with journal.writing():
         journal.commit(key_fix_writes(root, fixes))
@@ -127,9 +127,9 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of `old` with `new`, or removal of a duplicate key.
+    """Replacement of `old` with `new`. If `new` is None, a duplicate key is removed.
 
-    `message` replaces the problem's. `is_certain` is False for suggestions.
+    `message` replaces the message of the problem. `is_certain` is False if the fix is only a suggestion.
     """
 
     document: Document
@@ -158,7 +158,10 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Return fixes and suggestions. If `paths` is None, duplicate keys are left out."""
+    """Return the fixes and suggestions for the files at `paths`.
+
+    If `paths` is None, all files are examined, but the removal of duplicate keys is left out.
+    """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
         for path, (written, _) in missing_document_ids(audit).items()
@@ -315,7 +318,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """Applied fixes. `rejected` maps files to reasons."""
+    """The fixes that were applied. `rejected` maps each rejected file to the reason."""
 
     fixes: tuple[Fix | KeyFix, ...]
     rejected: Mapping[str, str]
@@ -323,14 +326,14 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class FixRequest:
-    """A request to apply fixes found in `audit`."""
+    """A request to apply `fixes`, which were found in `audit`."""
 
     audit: Audit
     fixes: tuple[Fix, ...]
 
 
 def apply_fixes(repair: FixRequest, context: Context) -> FixResult:
-    """Apply fixes. A `prepare` function for `Site.write`."""
+    """Apply the requested fixes. This is a `prepare` function for `Site.write`."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)

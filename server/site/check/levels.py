@@ -1,4 +1,7 @@
-"""Severities, and problems ignored in settings or with a `bifolio-ignore: RULE` comment."""
+"""Severities of problems, and problems that are ignored.
+
+A problem can be ignored in the settings, or with a comment such as `bifolio-ignore: RULE`.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,9 +16,9 @@ _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)"
 
 
 def apply_severities(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield problems that are not ignored, with their severities.
+    """Yield the problems that are not ignored, with the severities from the settings.
 
-    Of errors, only those from content rules can be ignored.
+    Errors can be ignored only if they come from content rules.
     """
     settings, ignored = audit.settings, dict[str, dict[int, frozenset[str]]]()
     for problem in problems:
@@ -36,7 +39,7 @@ def apply_severity(settings: Settings, problem: Problem) -> Problem:
 
 
 def ignored_rules_by_line(text: str) -> dict[int, frozenset[str]]:
-    """Return the rules in `bifolio-ignore` comments, by line number."""
+    """Return the rules that are named in `bifolio-ignore` comments, by line number."""
     if "bifolio-ignore:" not in text:
         return {}
     found: dict[int, frozenset[str]] = {}
@@ -47,9 +50,9 @@ def ignored_rules_by_line(text: str) -> dict[int, frozenset[str]]:
 
 
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
-    """Return True if a comment on the line, or the one above, disables the rule.
+    """Return True if a comment on the problem's line, or on the line above, names the problem's rule.
 
-    For a problem without a line, a comment anywhere is enough.
+    If the problem has no line, a comment anywhere in the file is enough.
     """
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())

@@ -1,6 +1,6 @@
 """Check for broken links.
 
-Unknown addresses are reported only if the front end is unlikely to have a page there.
+A link to an unknown address is reported only if the front end is unlikely to have a page there.
 """
 
 import os
@@ -37,7 +37,7 @@ _GITHUB_PREFIX = "user-content-"
 
 
 class LinkTargets:
-    """Cached lookup of link targets."""
+    """Cached lookup of the files that links point to."""
 
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
@@ -49,7 +49,7 @@ class LinkTargets:
         self._aliases = PathAliases(audit.root)
 
     def find_fault(self, page: Page, link: Link) -> tuple[str, str] | None:
-        """Return what is wrong with a link and how to fix it, or None if it has no fault."""
+        """Return what is wrong with a link and how to fix it, or None if nothing is wrong."""
         what = "the image" if link.kind == "image" else "the link"
         if link.kind == "undefined":
             if link.target.casefold() in page.defined_references:
@@ -79,9 +79,9 @@ class LinkTargets:
         return None
 
     def resolve(self, source_path: str, target: str) -> str | None:
-        """Return the file that a link in `source_path` points to, or None if that is unknown.
+        """Return the path of the file that a link in `source_path` points to, or None if it is unknown.
 
-        For a page, this is its document's file.
+        For a link to a page, this is the file of the page's document.
         """
         if target.startswith(UPLOADS_URL):
             return f"{UPLOADS}/{normpath(target.removeprefix(UPLOADS_URL))}"
@@ -183,7 +183,10 @@ def _below_page(path: str, target: str) -> str:
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
-    """Return the Page, or None without a content type. `text` replaces the text on disk."""
+    """Return the page of the file at `path`, or None if the file has no content type.
+
+    If `text` is given, it replaces the text on disk.
+    """
     claim = audit.layout.claim(path)
 
     def read() -> str:

@@ -1,4 +1,4 @@
-"""Check for documents that lack a migration."""
+"""Check for documents to which a migration has not been applied."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Links to former addresses of renamed documents."""
+"""Links to the former addresses of renamed documents."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from server.site.check.page_addresses import addresses_of_page
 
 @dataclass(frozen=True, slots=True)
 class OutdatedLinks:
-    """Links to a moved page's former address."""
+    """Links that still use the former address of a page."""
 
     address: str
     current_address: str
@@ -20,7 +20,10 @@ class OutdatedLinks:
 
 
 def find_outdated_links(audit: Audit, new_paths: Mapping[str, str]) -> list[OutdatedLinks]:
-    """Return links to pages that move. `new_paths` maps old to new paths. `audit` is the state before."""
+    """Return the links to pages that will move.
+
+    `new_paths` maps the old path of each document to its new path. `audit` contains the site before the move.
+    """
     moved: dict[str, tuple[str, str]] = {}
     for path, new in new_paths.items():
         document = audit.documents.get(path)

@@ -1,4 +1,4 @@
-"""A document's text, and the prose in it."""
+"""The text of a document, and the prose in it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,7 +22,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Prose in one attribute."""
+    """Prose in the value at `key_path`."""
 
     key_path: KeyPath
     prose: Prose
@@ -30,9 +30,10 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A document's text, loaded by `read` when needed.
+    """The text of a document. It is loaded by `read` when it is needed.
 
-    With `document`, prose comes from its values. This is faster, but positions are wrong.
+    If `document` is given, the prose is taken from the document's values. This is faster, but the positions
+    in the prose are wrong.
     """
 
     path: str
@@ -71,7 +72,7 @@ class Page:
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
-        """Values outside the body, and their positions. Raises SyntaxProblem."""
+        """The values outside the Markdown body, and their positions. Raises SyntaxProblem."""
         positions: Positions = {}
         tree = parse(self.path, self.text, None, positions)
         return tree, positions_of(self.path, self.text) if self.path.endswith(".json") else positions
@@ -85,7 +86,10 @@ class Page:
         return self.has_body or bool(self.schema.prose_attributes.get(self.type.uid))
 
     def position(self, key_path: KeyPath) -> Position | None:
-        """Return a value's position, or the nearest one around it. Raises SyntaxProblem."""
+        """Return the position of a value, or of the innermost value around it whose position is known.
+
+        Return None if there is no such position. Raises SyntaxProblem.
+        """
         return nearest_position(self.parsed[1], key_path)
 
     def _find_passages(self) -> Iterator[Passage]:

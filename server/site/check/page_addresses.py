@@ -41,10 +41,10 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class TypeAddresses:
-    """A type's page addresses in `locale`, or EVERY_LOCALE.
+    """The page addresses of a content type in `locale`, which can be EVERY_LOCALE.
 
-    `pattern` and `prefix` are decoded. `key` is the placeholder that identifies a document, or "". With
-    `is_exclusive`, each match must be a document.
+    `pattern` and `prefix` are percent-decoded. `key` is the placeholder that identifies a document, or "" if
+    there is none. If `is_exclusive` is set, every address that matches must belong to a document.
     """
 
     type: Type
@@ -57,7 +57,7 @@ class TypeAddresses:
 
 
 class AddressMatch(NamedTuple):
-    """A match of an address. `key_value` is the value of the placeholder `addresses.key`."""
+    """A match of an address with a pattern. `key_value` is the value of the placeholder `addresses.key`."""
 
     addresses: TypeAddresses
     key_value: str
@@ -95,7 +95,10 @@ class PageAddresses:
         return self._urls[document]
 
     def address_after_rename(self, document: Document, new_path: str) -> str | None:
-        """Return a document's address after a rename of its file, or None if it would have none."""
+        """Return the address that a document will have after its file is renamed to `new_path`.
+
+        Return None if it will have no address.
+        """
         before, after = self._layout.claim(document.path), self._layout.claim(new_path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -121,9 +124,10 @@ class PageAddresses:
         return origin_of(url) if url else ""
 
     def document_at(self, target: str, origin: str = "") -> Document | None:
-        """Return the document at an address, preferably published, or None if there is none.
+        """Return the document at an address, or None if there is none.
 
-        An `index` page is also found at its folder's address.
+        A published document is preferred to a draft. An `index` page is also found at the address of its
+        folder.
         """
         if (target, origin) not in self._found:
             self._found[target, origin] = self._find(target, origin)
@@ -150,7 +154,7 @@ class PageAddresses:
         return Counter(dirname(parse_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_untranslated(self, match: AddressMatch, target: str) -> bool:
-        """Return True if the address's document only lacks this translation."""
+        """Return True if the document at this address exists, but lacks this translation."""
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalize_path(unquote(address))
@@ -209,7 +213,10 @@ class PageAddresses:
 
 
 def addresses_of_page(address: str) -> tuple[str, ...]:
-    """Return normalized addresses. An `index` page also has its folder's."""
+    """Return the normalized addresses of a page.
+
+    For an `index` page, they include the address of its folder.
+    """
     path = normalize_path(unquote(address))
     return path, *(path.removesuffix(name) or "/" for name in INDEX_NAMES if path.endswith(name))
 

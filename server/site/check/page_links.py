@@ -19,7 +19,7 @@ from server.storage.git.repository import git_folder
 
 
 class PageLinks:
-    """Checker of links to documents' pages."""
+    """Checker of links to the pages of documents."""
 
     def __init__(self, audit: Audit, suggestions: Suggestions) -> None:
         self._audit, self._suggestions = audit, suggestions
@@ -33,9 +33,9 @@ class PageLinks:
         return document.path if document else None
 
     def find_fault(self, source_path: str, target: str) -> tuple[str, str] | None:
-        """Return what is wrong with a link to no document, and how to fix it.
+        """Return what is wrong with a link that leads to no document, and how to fix it.
 
-        Return None if the front end might have a page there.
+        Return None if the front end might have a page at this address.
         """
         addresses, address_path = self._audit.addresses, normalize_path(unquote(target))
         matches = list(addresses.find_matches(target, self._origin_of(source_path)))

@@ -16,16 +16,16 @@ _MAX_EXTENDS = 8
 
 
 class PathAliases:
-    """Aliases from tsconfig.json or jsconfig.json."""
+    """Path aliases that are defined in tsconfig.json or jsconfig.json."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._patterns: Mapping[str, tuple[str, ...]] | None = None
 
     def candidate_paths(self, target: str) -> tuple[str, ...] | None:
-        """Return the paths that an alias can mean, or None if the target has none.
+        """Return the paths that a link target can stand for, or None if it contains no alias.
 
-        The result is empty for unknown aliases and paths outside the site.
+        The result is empty if the alias is unknown or all paths are outside the site.
         """
         if not _MAY_BE_ALIAS.match(target):
             return None

@@ -38,7 +38,7 @@ BACKOFF_S = 15.0  # pause after a failed check
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A fix of one value, as `bifolio check --format json` prints it."""
+    """A fix that changes one value, as printed by `bifolio check --format json`."""
 
     path: str
     key: str
@@ -52,7 +52,10 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class DocumentProblem:
-    """A problem, its document and a safe fix. `uid` may be ""."""
+    """A problem, the document that has it, and the fix if there is one that is certain.
+
+    `uid` is "" if the problem is in no document.
+    """
 
     problem: Problem
     uid: str = ""
@@ -65,7 +68,11 @@ class DocumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Up to MAX_PROBLEMS problems. `applied` is `Site.applied` at the time of the check."""
+    """The result of a check. It contains at most MAX_PROBLEMS problems.
+
+    `applied` is the value of `Site.applied` at the time of the check. `omitted_count` counts the problems
+    that were left out.
+    """
 
     problems: tuple[DocumentProblem, ...]
     checked_at: str
@@ -74,7 +81,10 @@ class CheckResult:
 
 
 class BackgroundChecks:
-    """Background checks of a served site. Thread-safe. `load_snapshot` includes users."""
+    """Background checks of a site that is being served. This class is thread-safe.
+
+    `load_snapshot` returns a snapshot that includes users.
+    """
 
     def __init__(self, site: Site, load_snapshot: Callable[[], Snapshot]) -> None:
         self.site, self._join = site, load_snapshot
@@ -85,9 +95,10 @@ class BackgroundChecks:
         self._changed = threading.Condition()
 
     def current(self, timeout_s: float) -> tuple[CheckResult, bool]:
-        """Return the last result, and True if the site has not changed since.
+        """Return the last result, and True if the site has not changed since that check.
 
-        May start a check, and waits up to `timeout_s`. Raises BusyError if none has finished yet.
+        If necessary, a new check is started. The method waits for it up to `timeout_s`. Raises BusyError if
+        no check has finished yet.
         """
         deadline = time.monotonic() + timeout_s
         with self._changed:
@@ -104,7 +115,10 @@ class BackgroundChecks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if due. Return True if one runs. The caller must hold the lock."""
+        """Start a check if it is due. Return True if a check is running.
+
+        The caller must hold the lock.
+        """
         if self._running:
             return True
         at = time.monotonic()
@@ -151,10 +165,10 @@ def check_packed(
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], file_problems: Iterable[Problem]
 ) -> tuple[tuple[DocumentProblem, ...], int]:
-    """Return up to MAX_PROBLEMS problems, and the number omitted.
+    """Return at most MAX_PROBLEMS problems, and the number of problems that were left out.
 
-    The first of the `snapshots` leaves out user accounts, the second includes them. `file_problems` were
-    already found in individual files.
+    The first snapshot leaves out user accounts, and the second includes them. `file_problems` are problems
+    that were already found in individual files.
     """
     snapshot, with_users = snapshots
     audit = Audit(root, settings, snapshot)
@@ -168,7 +182,7 @@ def check(
 
 
 def to_document_problem(audit: Audit, problem: Problem, fix: Fix | None) -> DocumentProblem:
-    """Return a problem with its document."""
+    """Return a problem together with its document and fix."""
     change = ValueChange.from_fix(fix) if fix else None
     if is_upload(problem.path):
         return DocumentProblem(problem, UPLOAD, fix=change)

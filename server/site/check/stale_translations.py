@@ -21,9 +21,9 @@ IGNORED_COMMITS = ".git-blame-ignore-revs"  # lists commits that only reformat f
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation older than its document.
+    """Yield a problem for each translation that is older than its document.
 
-    Changes in one commit, and all uncommitted ones, are simultaneous.
+    Changes in the same commit count as simultaneous. So do all uncommitted changes.
     """
     default = audit.settings.locales.default
     if not any(type_.localized for type_ in audit.types) or len(audit.settings.locales.available) < 2:
@@ -56,7 +56,10 @@ def _day(seconds: float) -> str:
 
 
 def last_changes(root: Path) -> dict[str, float]:
-    """Return when files last changed, in seconds since 1970 (infinity if uncommitted)."""
+    """Return the time at which each file last changed, in seconds since 1970.
+
+    For a file with uncommitted changes, this is infinity.
+    """
     try:
         head = head_commit(root)
         if not head:
@@ -71,7 +74,10 @@ def last_changes(root: Path) -> dict[str, float]:
 
 
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
-    """Return when each file's content changed. `commits` must be newest first."""
+    """Return the time at which the content of each file last changed.
+
+    `commits` must be sorted from newest to oldest.
+    """
     times: dict[str, float] = {}
     names: dict[str, str] = {}  # current paths of files, by their paths before renames
     for commit in commits:

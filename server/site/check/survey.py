@@ -86,7 +86,10 @@ def _value(tree: Any, key_path: KeyPath) -> Any:
 
 
 def find_unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> Iterator[Problem]:
-    """Yield a problem for each non-localized attribute that differs between locales."""
+    """Yield a problem for each attribute that is not localized but differs between locales.
+
+    If `keys` is given, only these documents are checked.
+    """
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -152,11 +155,11 @@ Place = tuple[str, int | None, int | None, str]  # a problem's path, line, colum
 
 @dataclass(frozen=True)
 class Survey:
-    """Problems, and the number of checked files.
+    """The problems that a check found, and the number of files that it checked.
 
-    `key_fixes` are for configuration files. `fixes` are certain, `suggestions` are not. `unchecked_relations`
-    says why relations could not be checked, or is "". `site` and `audit` are None if the configuration is
-    invalid.
+    `key_fixes` correct mistyped words in configuration files. `fixes` contains the fixes that are certain,
+    and `suggestions` the others. `unchecked_relations` says why relations to users could not be checked, or
+    is "" if they were checked. `site` and `audit` are None if the configuration is invalid.
     """
 
     problems: tuple[Problem, ...]
@@ -186,7 +189,11 @@ def survey(
     translations: bool = False,
     check_site: Callable[..., Survey] | None = None,
 ) -> Survey:
-    """Check a site. The functions are called only if its configuration is valid."""
+    """Check a site.
+
+    If the configuration is invalid, only its problems are returned. `open_site` and `check_site` are then not
+    called.
+    """
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = broken_configuration(root)
     if broken:
@@ -197,7 +204,7 @@ def survey(
 
 
 def with_key_fixes(root: Path, survey: Survey) -> Survey:
-    """Add fixes for mistyped keys in configuration files."""
+    """Add the fixes for mistyped words in configuration files to a survey."""
     fixes = find_key_fixes(root, survey.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
@@ -222,9 +229,10 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def survey_audit(
     audit: Audit, problems: Iterable[Problem], snapshot: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check an audit, also for missing translations if `translations` is set.
+    """Check all files of an audit.
 
-    `problems` are known already. `snapshot` includes users.
+    If `translations` is set, missing translations are reported, too. `problems` were already found, and are
+    added to the result. `snapshot` includes users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.severity_of(rule) != "off")
@@ -237,7 +245,7 @@ def survey_audit(
 
 
 def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
-    """Return problems that are not ignored."""
+    """Return a survey with the problems that are not ignored, and with their fixes."""
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.invalid_documents)
     levelled = apply_severities(audit, problems)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -257,7 +265,10 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
 
 
 def with_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot with users, and why relations to them can't be checked ("" if they can)."""
+    """Return the snapshot with users.
+
+    The second value says why relations to users can't be checked, or is "" if they can be checked.
+    """
     if not audit.snapshot.schema.has_user_relations:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").with_users

@@ -20,7 +20,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without a content type, or description without a media file."""
+    """Yield a problem for each file that has no content type, and each description without a media file."""
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):
@@ -96,7 +96,7 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file named like a translation, but served separately."""
+    """Yield a problem for each file whose name looks like a translation, but that is another document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -115,7 +115,7 @@ def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
 
 
 def find_missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that lacks the documentId of the document's other versions."""
+    """Yield a problem for each file without the documentId that other versions of its document have."""
     for path, (written, other) in missing_document_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", '
@@ -126,7 +126,7 @@ def find_missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Map each file without a documentId to the documentId and path of another version."""
+    """Map the path of each file without a documentId to the documentId and path of another version."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -142,7 +142,7 @@ def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def find_orphaned_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation without a document in the default locale."""
+    """Yield a problem for each translation whose document does not exist in the default locale."""
     default = audit.settings.locales.default
     fixed = missing_document_ids(audit)
     suggestions = Suggestions()
@@ -225,7 +225,7 @@ def _path_in_locale(audit: Audit, path: str, locale: str) -> str | None:
 
 
 def find_stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each draft older than its published version."""
+    """Yield a problem for each draft that is older than the published version."""
     for document in audit.documents.values():
         if document.status != DRAFT:
             continue

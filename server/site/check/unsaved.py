@@ -1,4 +1,4 @@
-"""Check with an editor's unsaved texts."""
+"""Check of a site in which an editor has unsaved texts."""
 
 import shutil
 import time
@@ -44,7 +44,7 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, eq=False)
 class SavedSite:
-    """A site's files on disk. `other_problems` are outside content files."""
+    """The files of a site on disk. `other_problems` are problems outside content files."""
 
     root: Path
     settings: Settings
@@ -66,7 +66,7 @@ class SavedSite:
         return cls(site.root, state.settings, state.schema, snapshot, entries, committed, pictures, others)
 
     def with_texts(self, texts: Mapping[str, str]) -> "UnsavedSite":
-        """Return the site as if `texts` were saved, except configuration files."""
+        """Return the site as if `texts` were saved. Unsaved changes to the configuration are left out."""
         texts = {path: text for path, text in texts.items() if not is_configuration(path)}
         committed = replace(self.committed, changed=self.committed.changed | texts.keys())
         store = Store(self.root, self.schema, self.settings, committed.timestamps, self.image_cache)
@@ -96,7 +96,7 @@ class SavedSite:
 
 @dataclass(frozen=True, eq=False)
 class UnsavedSite:
-    """A site as if `texts` were saved."""
+    """A site as if the unsaved `texts` were saved."""
 
     saved: SavedSite
     snapshot: Snapshot
@@ -123,7 +123,10 @@ def _is_invalid(entry: Entry) -> bool:
 
 
 def _entry_with_description(store: Store, before: Entry, data: bytes) -> Entry | None:
-    """Return a media file's entry with a new description, or None if in a bucket."""
+    """Return the entry that a media file has with a new description.
+
+    Return None if the media file is in a bucket.
+    """
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
     facts = (
@@ -139,9 +142,9 @@ def _entry_with_description(store: Store, before: Entry, data: bytes) -> Entry |
 def survey_unsaved(
     site: UnsavedSite, prose_cache: ProseCache | None = None, checkpoint: Callable[[], None] = lambda: None
 ) -> Survey:
-    """Check all files, including unsaved ones.
+    """Check all files, including those with unsaved texts.
 
-    `checkpoint` is called before each document, and can raise an exception to stop.
+    `checkpoint` is called before each document is checked. To stop the check, it can raise an exception.
     """
     basis, prose_cache = site.saved, prose_cache or ProseCache()
     audit = Audit(basis.root, basis.settings, site.snapshot, site.texts, prose_cache, checkpoint)
@@ -156,7 +159,7 @@ def survey_unsaved(
 
 
 def problems_in_text(site: UnsavedSite, path: str) -> tuple[Problem, ...]:
-    """Return one file's problems without reading other files."""
+    """Return the problems in one file. Other files are not read."""
     basis = site.saved
     entry = site.entries.get(path) or basis.entries.get(path)
     document = site.document(path) or _invalid_document(site, path)
@@ -202,7 +205,7 @@ def _invalid_document(site: UnsavedSite, path: str) -> Document | None:
 
 
 def configuration_problems(root: Path, texts: Mapping[str, str]) -> Survey:
-    """Check site.yaml and the schemas, with unsaved `texts`."""
+    """Check site.yaml and the schemas, where `texts` contains unsaved texts by path."""
     changed = {path: text for path, text in texts.items() if is_configuration(path)}
     if not changed:
         return _configuration_survey(root)

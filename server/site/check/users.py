@@ -15,7 +15,10 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def with_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
-    """Return the snapshot with users, and why relations to them can't be checked ("" if they can)."""
+    """Return the snapshot with users.
+
+    The second value says why relations to users can't be checked, or is "" if they can be checked.
+    """
     count = sum(1 for _ in documents_with_users(snapshot))
     if not count:
         return snapshot, ""
