@@ -113,8 +113,7 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, extra_ns: int = 0) -> bool:
-        """Return True if a worker at `position` may still serve an older state, because it will be replaced.
-        """
+        """Return True if a worker at `position` may serve an older state until it is replaced."""
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns
 

@@ -1,4 +1,4 @@
-"""site.yaml and the schemas in content-types/."""
+"""Reading and checking of site.yaml and the schemas in content-types/."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Settings, schemas, problems, and signatures of their files."""
+    """Settings and schemas, their problems, and the signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -46,7 +46,10 @@ class Configuration:
 
     @property
     def parse_key(self) -> object:
-        """Key for all that affects parsing. A new key requires parsing all documents again."""
+        """Key that stands for all settings and schemas that affect parsing.
+
+        If the key changes, all documents must be parsed again.
+        """
         settings, types = self.settings, self.schema.types
         schemas = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, schemas)
@@ -83,7 +86,8 @@ def configure(root: Path) -> Configuration:
 def recover_configuration(root: Path) -> Configuration:
     """Finish interrupted writes, then read the configuration.
 
-    Raises SetupError if it or .bifolio/ is invalid, and BusyError without the write lock.
+    Raises SetupError if the configuration or .bifolio/ is invalid, and BusyError if the write lock can't be
+    acquired.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.is_empty or queue.has_staged_writes:
@@ -96,7 +100,7 @@ def recover_configuration(root: Path) -> Configuration:
 
 
 def check_configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each forbidden link in the configuration."""
+    """Yield an error for each forbidden link among the files of the configuration."""
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
     inside = (os.path.join(base, n) for base, *names in os.walk(folder) for n in chain(*names))

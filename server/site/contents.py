@@ -1,4 +1,7 @@
-"""Data read from a site's files, the same in workers that applied the same records."""
+"""Data that was read from the files of a site.
+
+In workers that have applied the same records, this data is the same.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,11 +20,12 @@ from server.storage.store import Store
 
 @dataclass(slots=True)
 class Contents:
-    """Data read from the files at `root`.
+    """Data that was read from the files at `root`.
 
-    `broken` entries have an error. `unsettled` files might change without a new signature. `uncommitted`
-    files differ from the last commit. `apply_counter` changes when a record starts and ends to be applied.
-    `clean_check` is its value and a digest of all signatures at the last check without changes.
+    `broken` contains the entries that have an error. `unsettled` files might change again without getting a
+    new signature. `uncommitted` files differ from the last commit. `apply_counter` changes when a record
+    begins to be applied, and again when it has been applied. `clean_check` describes the last check that
+    found no change: the value of `apply_counter`, and a digest of all signatures.
     """
 
     root: Path
@@ -47,9 +51,9 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def documents_changed_by(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return removed and added documents. A changed document is in both lists.
+        """Return the documents that the records remove, and those that they add.
 
-        Complete records are not allowed.
+        A changed document is in both lists. None of the records may be complete.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -63,7 +67,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply a record. Unchanged documents keep their objects."""
+        """Apply a record. Documents that have not changed keep their objects."""
         seen, self.apply_counter = self._digest_after(record), self.apply_counter + 1
         if record.is_complete:
             self.unsettled, self.git, self.uncommitted = set(), GitState(), set()
@@ -155,7 +159,10 @@ class Contents:
         )
 
     def record_since(self, before: "Contents") -> Record:
-        """Return the changes since `before`, or all if many files differ."""
+        """Return a record of the changes since `before`.
+
+        If many files differ, the record contains the entire site.
+        """
         if not before.entries:
             return self.full_record()
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}

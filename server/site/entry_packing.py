@@ -1,4 +1,7 @@
-"""Serializes a site's entries in a forked process, while this process builds the index."""
+"""Serialization of a site's entries in a forked process.
+
+At the same time, this process builds the index.
+"""
 
 import os
 from collections.abc import Mapping

@@ -7,14 +7,17 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """A site's folder. While it is missing, the server must not create anything at its path."""
+    """The folder of a site. While it is missing, the server must not create anything at its path."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._id = _id(root)
 
     def is_gone(self) -> bool:
-        """Return True if there is no site. A new folder, such as a fresh checkout, replaces the old one."""
+        """Return True if there is no site at the path.
+
+        A new folder with a site, such as a fresh checkout, counts as the site's folder from then on.
+        """
         current_id = _id(self.root)
         if current_id is None:
             return True

@@ -1,4 +1,4 @@
-"""Last known state of a site's repository."""
+"""The last known state of a site's repository."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -20,10 +20,10 @@ POLL_INTERVAL_S = 0.01  # interval between checks of git's lock file
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """State of a repository.
+    """The state of a repository.
 
-    `folder` is `.git`, or None without git. `git_folder_id` changes when `.git` is replaced. `head` is None
-    if git failed.
+    `folder` is the path of `.git`, or None if the site is not in a repository. `git_folder_id` changes when
+    `.git` is replaced. `head` is None if a git command failed.
     """
 
     folder: Path | None = None
@@ -35,7 +35,10 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """Difference between two states. `forgotten` files lose their commit time."""
+    """The difference between two states of a repository.
+
+    The files in `forgotten` no longer have commit times.
+    """
 
     after: GitState  # without commit times
     commit: str
@@ -59,7 +62,10 @@ def head_moved(root: Path, before: GitState) -> bool:
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
-    """Read the state, or return `before` itself if it is the same."""
+    """Read the current state of the repository.
+
+    If nothing has changed, `before` itself is returned.
+    """
     git_folder_id = git_folder_id_of(root)
     folder = before.folder if git_folder_id == before.git_folder_id else None
     # Also read the folder again if it was None, because a new .git may have been incomplete.
@@ -107,7 +113,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_checked_paths(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Ask git which `paths` differ from the last commit."""
+    """Ask git which of the `paths` differ from the last commit. Return the state with the answer."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -127,7 +133,7 @@ def with_checked_paths(root: Path, state: GitState, paths: Iterable[str]) -> Git
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state in which `paths` are uncommitted."""
+    """Return the state after a write to `paths`, which are then uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -143,10 +149,11 @@ def with_commit(
     *,
     may_rename: bool,
 ) -> GitState:
-    """Return the state after this server's commit. Raises GitError.
+    """Return the state after a commit by this server.
 
-    `committed_at` is in seconds since 1970. `files` maps paths to True if the disk has the committed content.
-    `may_rename` means that git might find renames.
+    `committed_at` is in seconds since 1970. `files` maps each path to True if the file on disk has the
+    content that was committed. If `may_rename` is set, git is asked whether files were renamed. Raises
+    GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -166,9 +173,9 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after other people's commits, or None if one is a merge.
+    """Return the state after commits by other people, or None if one of the commits is a merge.
 
-    `files` is as for `with_commit`. Raises GitError.
+    `files` means the same as for `with_commit`. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -191,7 +198,7 @@ def paths_with_new_times(before: CommitTimes, after: CommitTimes, paths: Iterabl
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """Return the difference between two states, or None if they are equal."""
+    """Return the difference between two states, or None if there is none."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
@@ -221,7 +228,7 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def with_shared_paths(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state with the same string objects as in `paths`."""
+    """Return an equal state in which the paths are the same string objects as in `paths`."""
     # This saves 15 MB of memory for 150,000 files.
     own = {path: path for path in paths}
     times = {own.get(path, path): at for path, at in state.committed.times.items()}
@@ -229,14 +236,17 @@ def with_shared_paths(state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return marks of git's lock, HEAD and index. At least one changes when git writes files."""
+    """Return marks of git's lock, HEAD and index.
+
+    When a git command writes files, at least one of them changes.
+    """
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_cache_key(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if git might have changed files since this call."""
+    """Return a function that raises GitBusyError if git may have changed files since this call."""
     folder = state.folder
     if folder is None:
         return lambda: None
@@ -253,7 +263,7 @@ def git_guard(state: GitState) -> Callable[[], None]:
 
 
 def wait_for_git(state: GitState, deadline: float) -> None:
-    """Wait until git writes no files, or until `deadline` (monotonic)."""
+    """Wait until no git command is writing files, or until `deadline` on the monotonic clock."""
     folder = state.folder
     while folder is not None and is_git_busy(git_lock(folder)) and time.monotonic() < deadline:
         time.sleep(POLL_INTERVAL_S)

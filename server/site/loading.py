@@ -1,4 +1,4 @@
-"""Loading of files on several cores, with a cache."""
+"""Loading of a site's files on several cores, with a cache."""
 
 import ctypes
 import gc
@@ -61,7 +61,7 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 @contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection, which would stop all threads for up to a second."""
+    """Disable garbage collection, which could stop all threads for up to a second."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -78,7 +78,7 @@ def release_free_memory() -> None:
 
 
 def return_large_blocks() -> None:
-    """Return large freed blocks to the operating system.
+    """Configure the allocator to return large blocks to the operating system when they are freed.
 
     Otherwise, a server needs twice the memory under load.
     """
@@ -105,11 +105,12 @@ def load_contents(
     on_cached: Callable[[Contents], object] | None = None,
     replaced_documents: list[Document] | None = None,
 ) -> Contents:
-    """Load files on up to `cores` cores.
+    """Load all files. Up to `cores` cores are used.
 
-    `can_fork` requires a process without other threads. `nice` lowers the readers' priority. `packed_entries`
-    and `replaced_documents` are filled. `on_cached` receives a large cache's contents before changed files
-    are read.
+    `can_fork` must be False if this process has other threads. `nice` lowers the priority of the processes
+    that read files. Serialized entries are added to `packed_entries`, and old versions of changed documents
+    to `replaced_documents`. If the cache is large, `on_cached` is called with its contents before changed
+    files are read.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -151,7 +152,10 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 def _listing_files(
     root: Path, folders: tuple[str, ...], *, use_process: bool
 ) -> Iterator[Callable[[], FileListing]]:
-    """Yield a function that lists files. With `use_process`, a forked process starts at once."""
+    """Yield a function that lists files.
+
+    If `use_process` is set, a forked process starts to list them at once.
+    """
     if not use_process:
         yield lambda: walk(root, folders)
         return
@@ -260,7 +264,7 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files, on several cores if there are many, even beside other threads."""
+    """Read files. If there are many, several cores are used, even if this process has other threads."""
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
     if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:

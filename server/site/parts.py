@@ -1,4 +1,4 @@
-"""Interfaces between a site and the server."""
+"""Interfaces between a site and the server that opened it."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +21,7 @@ class ReadOnlySiteError(BifolioError):
 
 
 class Arbiter(Protocol):
-    """Arbiter that changes files only after the git remote has accepted the changes."""
+    """Arbiter, which changes files only after the git remote has accepted the changes."""
 
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -40,11 +40,11 @@ class Arbiter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SiteConnections:
-    """A site's connections to the server.
+    """The connections of a site to the server that opened it.
 
-    Without `make_arbiter`, the site is read-only. `report` is called after this process's writes, and
-    `request_reload` if a large site needs new workers.
-    `is_next_generation` prepares `Site.start_new_generation`.
+    If `make_arbiter` is None, the site is read-only. `report` is called after each write by this process.
+    `request_reload` is called if a large site needs new workers. `is_next_generation` is set if
+    `Site.start_new_generation` will be called.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -54,9 +54,9 @@ class SiteConnections:
 
 
 def checkout_permission(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Ask the git remote, if there is an arbiter, before `commit` is checked out.
+    """Ask the git remote whether `commit` may be checked out.
 
-    Yields True if this is allowed. Raises RemoteError.
+    Yields True if it may. Without an arbiter, nobody is asked, and True is yielded. Raises RemoteError.
     """
     if arbiter:
         return arbiter.checkout_permission(base, commit)

@@ -1,4 +1,4 @@
-"""Problems across a site's files."""
+"""Problems that involve several files of a site."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file whose document or URL belongs to another."""
+    """Yield a problem for each file whose document or URL already belongs to another file."""
     for key in snapshot.claims.duplicate_keys:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -63,9 +63,9 @@ def make_handover_note(contents: Contents) -> bytes:
 
 
 def compare_handover_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return the change since `note`, and True if roles are the same.
+    """Return the change since the handover note, and True if the roles are still the same.
 
-    For a damaged note, return False and no problems.
+    If the note is damaged, the change contains no problems, and the second value is False.
     """
     try:
         roles, problems = pickle.loads(note)

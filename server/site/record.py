@@ -1,4 +1,4 @@
-"""Records of changes to a site."""
+"""Records of the changes to a site."""
 
 import pickle
 from collections.abc import Mapping
@@ -16,10 +16,11 @@ from server.storage.parse_cache import blocks_in, frame, pack_in_blocks, unpack
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Changes since the previous record. Deleted files have the entry None.
+    """The changes to a site since the previous record.
 
-    If `is_complete` is set, other files do not exist. `unsettled` files might change without a new signature.
-    `packed` has serialized entries, but `entries` takes precedence.
+    In `entries`, deleted files map to None. If `is_complete` is set, no files exist besides those in the
+    record. `unsettled` files might change again without getting a new signature. `packed` contains serialized
+    entries. If a path is also in `entries`, the entry in `entries` is used.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -35,7 +36,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record, with the schema if it is complete."""
+    """Serialize a record. If it is complete, the schema is included."""
     out = BytesIO()
     out.write(encode_header(record))
     if record.packed:
@@ -47,7 +48,7 @@ def encode(record: Record) -> bytes:
 
 
 def encode_header(record: Record) -> bytes:
-    """Serialize a record without its entries. The framed blocks of the entries must follow."""
+    """Serialize a record without its entries. The framed blocks of the entries must follow it."""
     configuration = record.configuration
     if configuration and not record.is_complete:
         configuration = replace(configuration, schema=Schema({}))
@@ -59,7 +60,7 @@ def encode_header(record: Record) -> bytes:
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """Deserialize a record. `schema` is that of the state to which it is applied."""
+    """Deserialize a record. `schema` is the schema of the state to which the record is applied."""
     file = BytesIO(data)
     header, gone = pickle.load(file)
     configuration = header.configuration

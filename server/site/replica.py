@@ -1,4 +1,4 @@
-"""A site's state in one process."""
+"""The state of a site in one process."""
 
 import threading
 import time
@@ -33,9 +33,10 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Data that a request reads.
+    """The data that a request reads.
 
-    `first_served_at` is in seconds since 1970. `commit` is the checked-out commit, or "" if there is none.
+    `first_served_at` is in seconds since 1970. `commit` is the id of the checked-out commit, or "" if there
+    is none.
     """
 
     settings: Settings
@@ -65,7 +66,7 @@ class StateChangedError(Exception):
 
 
 class Replica:
-    """A site's state in one process. Processes can share a change log."""
+    """The state of a site in one process. Several processes can share a change log."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -96,9 +97,9 @@ class Replica:
         self._packing = EntryPacking(entries)
 
     def start_new_generation(self, log: ChangeLog) -> Change:
-        """Append all contents for new workers. The caller must hold the write lock.
+        """Append a record of the entire site for new workers. Return the change since the handover note.
 
-        Returns the change since the handover note.
+        The caller must hold the write lock.
         """
         change, same_roles = compare_handover_note(log.handover_note, self.contents)
         event = self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None
@@ -124,7 +125,10 @@ class Replica:
             self._log.handover_note = make_handover_note(self.contents)
 
     def current(self) -> State:
-        """Return the state with all required records. Raises UnreadableRecordError."""
+        """Return the state after all records that workers must have applied.
+
+        Raises UnreadableRecordError.
+        """
         log = self._log
         if log is not None and log.required_position > self._position and not log.may_lag(self._position):
             self.catch_up()
@@ -132,11 +136,11 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether a replacement is coming, so new records can be ignored."""
+        """True if this process is about to be replaced, so that it can ignore new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
-        """Apply other processes' records. Raises UnreadableRecordError."""
+        """Apply the records of other processes. Raises UnreadableRecordError."""
         log = self._log
         if log is None or log.end == self._position:
             return
@@ -156,9 +160,9 @@ class Replica:
             self._position = position  # set last, because other threads check it without the lock
 
     def skip_new_records(self) -> None:
-        """Skip records, because one can't be applied. The caller must hold the write lock.
+        """Skip the new records, because one of them can't be applied.
 
-        The contents must already include their changes.
+        The contents must already include the changes in these records. The caller must hold the write lock.
         """
         log, contents = self._log, self.contents
         if log is None:
@@ -172,9 +176,10 @@ class Replica:
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> list[Document]:
-        """Append and apply a record. Return changed documents, none for a complete record.
+        """Append a record to the change log, and apply it.
 
-        The caller must hold the write lock and have applied all earlier records.
+        Return the documents that it removed and added, or no documents if it is complete. The caller must
+        hold the write lock, and must have applied all earlier records.
         """
         newest = self._log.newest_record if self._log else 0  # Count records that can't be read, too.
         record = replace(record, number=max(newest, self.contents.last_record) + 1)
@@ -225,7 +230,10 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records, then switch atomically. Return removed and added documents."""
+        """Apply records. Requests then see all of their changes at once.
+
+        Return the removed and the added documents.
+        """
         snapshot, whole = self.state.snapshot, records[0].is_complete
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
         removed, added = (

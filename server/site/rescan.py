@@ -1,4 +1,4 @@
-"""Rescan of a site's files for changes.
+"""Rescans of a site's files for changes.
 
 The caller must hold the write lock, except for `seems_changed`, `read_new_configuration` and `reload_files`.
 """
@@ -62,7 +62,10 @@ EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Return True if files at `hints` (default: any) may have changed."""
+    """Return True if files at the paths in `hints` may have changed.
+
+    If `hints` is None, all files are checked.
+    """
     mark = configuration_signatures(contents.root)
     if mark != contents.configuration.signatures or contents.unsettled & mark.keys():
         return True
@@ -81,23 +84,23 @@ class SchemaPending(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReloadedSite:
-    """Contents with a new schema not in use yet."""
+    """Contents that were read with a new schema, and that are not served yet."""
 
     contents: Contents
     packed: bytearray
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return a new configuration that requires reading all files, otherwise None."""
+    """Return the new configuration if all files must be read again because of it, otherwise None."""
     configuration, _, _ = _new_configuration(contents)
     same = configuration is None or configuration.parse_key == contents.configuration.parse_key
     return None if same else configuration
 
 
 def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
-    """Raise SchemaPending if `paths` can't be written before reading a changed schema.
+    """Raise SchemaPending if a changed schema must be read before `paths` can be written.
 
-    That is so if attributes change or disappear, or a file would belong to another document.
+    This is necessary if attributes change or disappear, or if a file would belong to another document.
     """
     if len(contents.entries) < MAX_LOCKED_FILES:  # Such a site reads a new schema while it is written.
         return
@@ -123,7 +126,10 @@ def _keeps_all_attributes(new: Type | None, old: Type) -> bool:
 
 
 def reload_files(contents: Contents, configuration: Configuration) -> ReloadedSite:
-    """Read all files with a new configuration. `rescan_all` finds changes made meanwhile."""
+    """Read all files with a new configuration.
+
+    Changes that are made in the meantime are found by `rescan_all`.
+    """
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
     with paused_garbage_collection():
         read = load_contents(
@@ -143,10 +149,10 @@ def rescan_all(
     write_counter: int,
     reloaded: ReloadedSite | None = None,
 ) -> Record | None:
-    """Return a record of changes, or None if there are none.
+    """Return a record of the changes to files, or None if there are none.
 
-    Only `hints` are checked if possible. A new schema needs `reloaded`. Raises SchemaPending if other files
-    changed with schemas.
+    If possible, only the files in `hints` are checked. If a schema has changed, its change is included only
+    if `reloaded` was read with it. Raises SchemaPending if other files were changed together with schemas.
     """
     configuration, young, settled = _new_configuration(contents)
     contents.unsettled -= settled
@@ -188,7 +194,7 @@ def _replace_all(reloaded: ReloadedSite, write_counter: int, young: set[str]) ->
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """Read files again, even if they seem unchanged."""
+    """Read the files at `paths` again, even if they seem to be unchanged."""
     record = _read(contents, contents.git, paths)
     return replace(
         record,
@@ -201,7 +207,7 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, writes_made: Collection[Write], write_counter: int, merge: PreparedMerge | None = None
 ) -> Record:
-    """Return the record of this process's writes and merge."""
+    """Return a record of the writes and the merge that this process made."""
     paths: Collection[str] = {write.path for write in writes_made}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
@@ -237,7 +243,10 @@ def rescan_written(
 def _record_of_merge(
     contents: Contents, writes_made: Collection[Write], merge: PreparedMerge
 ) -> Record | None:
-    """Return the record of a write and merge, or None to check all files."""
+    """Return a record of a write and a merge.
+
+    Return None if all files must be checked instead.
+    """
     before, root, changed = contents.git, contents.root, merge.changed_files
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -266,7 +275,7 @@ def _record_of_merge(
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return new timestamps after a commit of `paths`."""
+    """Return a record with the new timestamps after a commit of `paths`."""
     same = with_aliases(paths, contents.links)
     owners = _owners(contents, same)
     moved = paths_with_new_times(contents.git.committed, git.committed, paths)
@@ -290,10 +299,10 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _new_configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration (None if it is unchanged) and two sets of its files.
+    """Return the new configuration, or None if it is unchanged, and two sets of its files.
 
-    Files in the first are so new that they must be read again; the second has the others. An invalid file
-    keeps the old configuration.
+    The files in the first set are so new that they must be read again. The second set contains the others. If
+    a file is invalid, the old configuration stays in use.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_signatures(contents.root)
@@ -377,7 +386,10 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], expected: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait briefly while files are empty, or missing although `expected` has a signature for them."""
+    """Wait briefly for other programs to finish writing files.
+
+    This is so while a file is empty, or while it is missing although `expected` has a signature for it.
+    """
     waiting = {path: bool(expected and expected.get(path)) for path in paths}
     for _ in range(20):
         waiting = {
@@ -427,7 +439,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return the entry with a new signature if only the ctime changed, else None."""
+    """Return the entry with a new signature if only the ctime of the file changed, otherwise None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

@@ -1,4 +1,4 @@
-"""Reuse of cached entries after attributes were added."""
+"""Reuse of cached entries after attributes were added to a schema."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:
-    """Return the rule for reusing entries stored with `stored_stamp`."""
+    """Return the rule for reusing the cached entries that were stored with `stored_stamp`."""
     types, (key, rules, forms) = configuration.schema.types, stamp_of(configuration)
     stored_key, stored_rules, stored_forms = stored_stamp
     added = {
@@ -84,7 +84,10 @@ def _digest(value: object) -> bytes:
 def _added_values(
     old_form: Form | None, new_form: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return added values by row position, or None to read the files again."""
+    """Return the values of the added attributes, by their position in rows.
+
+    Return None if the files must be read again.
+    """
     if old_form is None or old_form[0] != new_form[0]:
         return None
     if [(name, form) for name, form in new_form[1].items() if name in old_form[1]] != [*old_form[1].items()]:

@@ -94,10 +94,10 @@ _SCHEMA_MESSAGE = "All documents are being read under a new schema; try again"
 
 
 class Site:
-    """A site's state, and all changes to its files.
+    """The state of a site. All changes to the site's files are made here.
 
-    Call `load` first, and `refresh` when files have changed. Each request calls `current` once and keeps that
-    state.
+    Call `load` first, and `refresh` when files have changed. Each request calls `current` once, and uses that
+    state until its end.
     """
 
     def __init__(self, root: Path, parts: SiteConnections = _READ_ONLY_PARTS) -> None:
@@ -158,9 +158,9 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read all files, while other processes may write. Raises SetupError.
+        """Read all files. Other processes may write to them in the meantime.
 
-        `nice` lowers the readers' priority.
+        `nice` lowers the priority of the processes that read files. Raises SetupError.
         """
         with suppress(OSError):
             state_folder(self.root)  # Create the folder in which a writable site has its write lock.
@@ -195,9 +195,9 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Apply file changes at `hints` (default: all).
+        """Apply the changes to files at the paths in `hints`, or to all files if `hints` is None.
 
-        For a changed schema in a large site, request new workers instead.
+        If a schema has changed and the site is large, new workers are requested instead.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -234,9 +234,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, reloaded: ReloadedSite | None = None, *, stop_if_git_runs: bool
     ) -> Change | None:
-        """Record changed files, or return None if git runs and `stop_if_git_runs` is set.
+        """Append a record of the changed files.
 
-        Raises SchemaPending.
+        If `stop_if_git_runs` is set and a git command is running, return None. Raises SchemaPending.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -270,17 +270,21 @@ class Site:
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write all files that `prepare` changes, or none (docs/files.md).
+        """Write all files that `prepare` changes, or none of them (docs/files.md).
 
-        Return the state, the result, and the commit ("pending" if not known yet, "" if none). Raises
-        BusyError, GitBusyError, RemoteError, ReadOnlySiteError, or errors of `prepare`.
+        Return the state, the result of `prepare`, and the id of the commit. The id is "pending" if it is not
+        known yet, or "" if there is no commit. Raises BusyError, GitBusyError, RemoteError,
+        ReadOnlySiteError, or any error of `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_locally)(authorship, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Arbiter, or None if writes do not need the git remote. Raises ReadOnlySiteError."""
+        """The arbiter, or None if the git remote need not accept writes first.
+
+        Raises ReadOnlySiteError.
+        """
         make = self._parts.make_arbiter
         if make is None:
             raise ReadOnlySiteError()
@@ -294,7 +298,7 @@ class Site:
     def write_locally(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write without asking the git remote. For arbiters and merges only."""
+        """Write without asking the git remote. This method is meant only for arbiters and merges."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending, writes = self._write(prepare, request, authorship)
@@ -308,7 +312,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship
     ) -> tuple[State, Result, str, list[Write]]:
-        """Like `write_locally`, but return the id in the commit queue, and the writes."""
+        """Write like `write_locally`, but return the write's id in the commit queue, and the writes."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -343,7 +347,10 @@ class Site:
         request: Request,
         speculative_write: SpeculativeWrite | None = None,
     ) -> tuple[list[Write], Result]:
-        """Return the writes that `write` would make, and the result. Raises the errors of `write`."""
+        """Return the writes that `write` would make, and the result of `prepare`.
+
+        Raises the errors of `write`.
+        """
         speculative_write = speculative_write or SpeculativeWrite()
 
         def attempt(changeset: Changeset, is_last: bool) -> tuple[list[Write], Result]:
@@ -397,9 +404,9 @@ class Site:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], authorship: Authorship) -> tuple[Change, str, list[Write]]:
-        """Write and queue a prepared change. The caller must hold the write lock.
+        """Write the files of a prepared change, and queue them for a commit.
 
-        Return the change, the id in the commit queue, and the writes.
+        Return the change, its id in the commit queue, and the writes. The caller must hold the write lock.
         """
         contents, writes = self._contents, checked_writes(self._contents, prepared.changeset)
         if not writes:
@@ -416,9 +423,9 @@ class Site:
         return change, pending, writes
 
     def _repeat_reverted_writes(self) -> None:
-        """Repeat writes that git has overwritten. The caller must hold the write lock.
+        """Repeat the writes that a git command has overwritten.
 
-        Raises ApiError or CommitError.
+        The caller must hold the write lock. Raises ApiError or CommitError.
         """
         contents, number = self._contents, self._journal.lock.counter
         if writes := self.committer.find_reverted():
@@ -468,9 +475,10 @@ class Site:
                 self.refresh()
 
     def observe(self, observe: RecordObserver, committed: Callable[[str, str], None] | None = None) -> None:
-        """Set functions to call for each record and commit, before workers are forked.
+        """Set the functions that are called for each record and for each commit.
 
-        `committed` receives a write's id in the queue and its commit.
+        This must be done before workers are forked. `committed` receives the id of a write in the commit
+        queue, and the id of its commit.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -488,7 +496,7 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Check for the replaced server's writes until `is_running` returns False."""
+        """Check for writes of the server that is being replaced, until `is_running` returns False."""
         self._is_predecessor_running = is_running
 
     @property
@@ -503,7 +511,7 @@ class Site:
         return False
 
     def current(self) -> State:
-        """Return the state with other processes' acknowledged writes."""
+        """Return the current state. It includes all writes that other processes have acknowledged."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -511,7 +519,7 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply other processes' changes, or rescan all files. Raises BusyError."""
+        """Apply the changes of other processes. If that is impossible, rescan all files. Raises BusyError."""
         try:
             self._replica.catch_up()
         except UnreadableRecordError:
@@ -549,10 +557,11 @@ class Site:
             self.catch_up()
 
     def start_new_generation(self, log: ChangeLog, loaded_after: int) -> Change:
-        """Append the contents to the log for new workers.
+        """Append a record of the entire site to the log, for new workers.
 
-        `loaded_after` is the end of the log before loading. If it is still the end, old workers serve nothing
-        newer, so the next leader can check all files instead.
+        `loaded_after` is the position of the log's end before the files were loaded. If the log still ends
+        there, the old workers have served nothing newer. In this case, the files are not all checked here,
+        because the next leader can do so.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
@@ -578,7 +587,10 @@ class Site:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the write lock, after catching up and recovering writes."""
+        """Hold the write lock.
+
+        Other processes' changes are applied, and interrupted writes recovered, first.
+        """
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # In a read-only site, interrupted writes are left as they are.

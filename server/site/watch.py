@@ -1,4 +1,4 @@
-"""File watcher."""
+"""Watcher for changes to a site's files."""
 
 import logging
 import os
@@ -62,7 +62,7 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Refresh if needed. Return the seconds until the next run."""
+        """Refresh the site if its files may have changed. Return the number of seconds until the next run."""
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -216,9 +216,10 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(top_folders: Iterable[str]) -> set[str]:
-    """Return folders to watch singly; empty to watch recursively.
+    """Return the folders that must be watched one by one.
 
-    watchfiles can't watch recursively if a name is not UTF-8.
+    The set is empty if the folders can be watched recursively. This is impossible with watchfiles if a name
+    is not UTF-8.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
@@ -242,9 +243,9 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths that might have changed; None means all.
+        """Add paths that might have changed. None stands for all paths.
 
-        An empty collection means another change, such as of HEAD.
+        An empty collection means that something else might have changed, such as HEAD.
         """
         with self._lock:
             self._everything |= paths is None

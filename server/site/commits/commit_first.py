@@ -1,4 +1,4 @@
-"""Commits made before files change, so the git remote can reject them."""
+"""Commits that are made before files change, so that the git remote can reject them."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,9 +17,9 @@ def create_unpublished_commit(
     authorship: Authorship,
     base: str,
 ) -> PreparedCommit:
-    """Commit `files` on `base` without moving a branch. Raises CommitError.
+    """Commit `files` on top of the commit `base`, without moving a branch.
 
-    No commit is made if git ignores all files.
+    If git ignores all files, no commit is made. Raises CommitError.
     """
     person, now = Person.parse(site.state.settings.git.committer), int(time.time())
     author = person.author(authorship.name, authorship.email)

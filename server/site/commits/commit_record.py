@@ -1,4 +1,4 @@
-"""New timestamps of files after this server's commits."""
+"""New timestamps of files after a commit by this server."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,10 +16,10 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit.
+    """Move the branch to a commit, and return a record with the new timestamps.
 
-    Return new timestamps, or None if nothing changed or all files must be checked. `move_head` releases git's
-    index lock. The caller must hold this and the write lock.
+    Return None if no timestamp changed, or if all files must be checked. `move_head` also releases git's
+    index lock. The caller must hold this lock and the write lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

@@ -1,4 +1,4 @@
-"""Commits of API writes (docs/history.md)."""
+"""Commits of writes made over the API (docs/history.md)."""
 
 import logging
 import time
@@ -70,9 +70,10 @@ GC_INTERVAL_S = 600.0  # interval between calls of `git gc --auto`
 
 
 class Committer:
-    """Maker of commits from a site's queued writes.
+    """Maker of commits from the writes in a site's queue.
 
-    `locked` holds the write lock. `committed` is called with a write's id and its commit.
+    `locked` returns a context in which the write lock is held. `committed` is called with the id of a write
+    and the id of its commit.
     """
 
     def __init__(
@@ -102,9 +103,10 @@ class Committer:
 
     @contextmanager
     def queued_for_commit(self, writes: list[Write], authorship: Authorship, result: Any) -> Iterator[str]:
-        """Queue the write made in this context. Yields its id, or "" if it won't be committed.
+        """Queue the write that is made in this context.
 
-        The caller must hold the write lock. Raises StorageError.
+        Yields the id of the write in the queue, or "" if it won't be committed. The caller must hold the
+        write lock. Raises StorageError.
         """
         contents = self._replica.contents
         merge = authorship.prepared_merge(result) if authorship.prepared_merge else None
@@ -145,7 +147,7 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend_chain(self, chain: WriteChain, writes: list[Write]) -> bool:
-        """Append writes. Return False if none can be prepared after them."""
+        """Append writes to a chain. Return False if no further write can be prepared after them."""
         return chain.add(self._replica.contents, writes)
 
     def message_and_documents(
@@ -161,9 +163,10 @@ class Committer:
         return self.queue.recover(self.root)
 
     def commit_up_to(self, write_id: str, *, ignore_delay: bool = False) -> str:
-        """Commit queued writes up to this one, at once if `ignore_delay` is set.
+        """Commit the queued writes up to this one, and return the id of the commit.
 
-        Return the commit, PENDING if it is still queued, or "" if there is none.
+        If `ignore_delay` is set, they are committed at once, whatever `git.commit` says. Return PENDING if
+        the write is still in the queue, or "" if there is no commit.
         """
         if not write_id:
             return ""
@@ -174,7 +177,7 @@ class Committer:
         return PENDING if self.queue.is_pending(write_id) else self.queue.take_commit_id(write_id)
 
     def commit_due(self) -> None:
-        """Commit due writes, and remove old locks."""
+        """Commit the writes that are due, and remove locks that killed processes have left."""
         if self.queue.has_staged_writes:
             with suppress(BusyError), self._locked():
                 pass  # Acquiring the write lock is enough to clean up after killed processes.
@@ -209,9 +212,9 @@ class Committer:
         documents: Collection[str],
         authorship: Authorship,
     ) -> str:
-        """Commit only these files. Return the commit, or "" if nothing changed.
+        """Commit only these files. Return the id of the commit, or "" if nothing changed.
 
-        Raises CommitError, for example if an earlier write is still queued.
+        Raises CommitError, for example if an earlier write to one of the files is still queued.
         """
         self.flush()
         metadata = {
@@ -246,7 +249,10 @@ class Committer:
         return self.queue.take_commit_id(name)
 
     def commit_merge(self, merge: PreparedMerge, authorship: Authorship) -> str:
-        """Commit a merge. Only `merge.extra_paths` are written. Returns the same as `commit_up_to`."""
+        """Commit a merge. Of its files, only those in `merge.extra_paths` are written.
+
+        Returns the same as `commit_up_to`.
+        """
         metadata = {
             "author": authorship.name,
             "email": authorship.email,
@@ -261,9 +267,9 @@ class Committer:
         return self.commit_up_to(name, ignore_delay=True)
 
     def prepare(self, new: NewCommit) -> PreparedCommit:
-        """Commit on `new.base` without moving the branch.
+        """Make a commit on top of `new.base`, without moving the branch.
 
-        Raises CommitError if a hook rejects it or git is busy.
+        Raises CommitError if a hook rejects the commit or git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -284,9 +290,9 @@ class Committer:
             )
 
     def _commit_queue(self, timeout_s: float, last_id: str = "", *, ignore_delay: bool = False) -> None:
-        """Commit due writes, or all if `ignore_delay` is set. Failed writes stay in the queue.
+        """Commit the writes that are due or, if `ignore_delay` is set, all queued writes.
 
-        Waits up to `timeout_s` for other commits.
+        Waits up to `timeout_s` for other commits to finish. If a commit fails, its writes stay in the queue.
         """
         try:
             with self.queue.committing(timeout_s) as alone:
@@ -318,7 +324,10 @@ class Committer:
                 return
 
     def find_repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and True if `git commit` must run hooks. Raises CommitError."""
+        """Return the repository, and True if commits must be made with `git commit` in order to run hooks.
+
+        Raises CommitError.
+        """
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -327,7 +336,10 @@ class Committer:
         return cached
 
     def _commit_or_postpone(self, repository: Repository, group: Group, *, use_git_commit: bool) -> bool:
-        """Commit a group. Return False to retry later if a hook rejects it."""
+        """Commit a group of writes, and return True.
+
+        If a hook rejects the commit, return False; the commit is then retried later.
+        """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
             return False
@@ -348,7 +360,10 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, use_git_commit: bool) -> None:
-        """Commit a group, retrying if other programs interfere. Raises CommitError."""
+        """Commit a group of writes. If other programs interfere, the commit is retried.
+
+        Raises CommitError.
+        """
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # Wait now: if the index is still locked later, the new commit has to be discarded.
@@ -390,7 +405,10 @@ class Committer:
         )
 
     def _make_commit(self, repository: Repository, group: Group, head: str, *, use_git_commit: bool) -> str:
-        """Commit and move the branch. Return the commit, or "" if nothing changed."""
+        """Commit a group of writes, and move the branch.
+
+        Return the id of the commit, or "" if nothing changed.
+        """
         new = self._new(group)
         if new.joins:
             return self._publish_merge(repository, group, new, head, use_git_commit=use_git_commit)
@@ -427,7 +445,10 @@ class Committer:
     def _publish_merge(
         self, repository: Repository, group: Group, new: NewCommit, head: str, *, use_git_commit: bool
     ) -> str:
-        """Move the branch to a merge. Return its id, or "" if it must be repeated."""
+        """Move the branch to a merge commit.
+
+        Return the id of the commit, or "" if the merge must be prepared again.
+        """
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
         if not goes_back and is_ancestor(self.root, new.joins, head):  # somebody has already merged
@@ -469,7 +490,7 @@ class Committer:
 
     @contextmanager
     def _locked_without_reverts(self) -> Iterator[None]:
-        """Hold the write lock, repeating writes that git has overwritten.
+        """Hold the write lock. Writes that git has overwritten are repeated first.
 
         The caller must hold git's index lock. Raises CommitError.
         """
@@ -483,7 +504,7 @@ class Committer:
             yield
 
     def find_reverted(self) -> list[Write]:
-        """Return writes that repeat those overwritten by git.
+        """Return writes that repeat the uncommitted writes which git has overwritten.
 
         The caller must hold the write lock. Raises CommitError or GitError.
         """

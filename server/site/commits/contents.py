@@ -1,4 +1,4 @@
-"""Old and new contents of written files."""
+"""Contents of files before and after writes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,12 +11,18 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def new_contents(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Map paths to content: bytes, a file to copy, or None for a deletion."""
+    """Map each written path to its new content.
+
+    The content is bytes, the path of a file to copy, or None if the file is deleted.
+    """
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Map paths to digests of previous content (MISSING for a new file)."""
+    """Map each written path to the digest of the content that the write replaces.
+
+    For a new file, this is MISSING.
+    """
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 
@@ -28,7 +34,10 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest, MISSING for a deletion, or None if unreadable or too large."""
+    """Return the digest of a content, or MISSING if it is None, which means a deletion.
+
+    Return None if the content can't be read or is too large.
+    """
     if content is None:
         return MISSING
     try:

@@ -15,7 +15,7 @@ from server.storage.git.written import KnownVersions
 
 @dataclass(slots=True)
 class Group:
-    """One author's writes for one commit."""
+    """Writes that one author made, and that become one commit."""
 
     writes: list[PendingWrite] = field(default_factory=list)
 
@@ -43,9 +43,9 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Map paths to the versions that this group or later writes replaced or wrote.
+        """Map each path to its versions that writes of this group or later ones replaced or wrote.
 
-        `own_versions` come from writes that have left the queue.
+        `own_versions` come from writes that are no longer in the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -74,7 +74,10 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 
 
 def due_groups(pending: list[PendingWrite], delay: timedelta, now: float) -> list[Group]:
-    """Return groups to commit now, in order. Merges and requested commits are never grouped."""
+    """Return the groups of writes that are to be committed now, in order.
+
+    A merge, or a write whose commit was requested, is always in a group of its own.
+    """
     groups: list[Group] = []
     for write in pending:
         group = Group() if not delay or write.alone else _find_group(groups, write)

@@ -1,4 +1,4 @@
-"""Commit messages that name actor and documents."""
+"""Commit messages, which name the actor and the documents."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,10 +27,11 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """A write's author, and functions of its result.
+    """The author of a write, and functions that are called with the write's result.
 
-    Without `mentioned_documents`, the message names all. `around` returns a context in which the files are
-    replaced, under the write lock. `describe` makes a default message.
+    If `mentioned_documents` is None, the commit message names all changed documents. `around` returns a
+    context in which the files are replaced, and in which the write lock is held. `describe` returns the
+    message if `message` is "".
     """
 
     actor: str
@@ -53,11 +54,12 @@ def around_write(writes: Collection[Write], authorship: Authorship) -> AbstractC
 
 @dataclass(frozen=True, slots=True)
 class PreparedMerge:
-    """A merge of `base` and `joins` to commit with a write.
+    """A merge of the commits `base` and `joins`, which is committed together with a write.
 
-    `ready` is the merge commit or ""; with `only_if_ready`, no other is made. `changed_files` differ from
-    `base`. `committed_at` is in seconds since 1970. `move_branch` returns False if the branch moves later.
-    `index` is the mark of git's index before the merge. `extra_paths` are checked out by git.
+    `ready` is the merge commit if it exists already, or "". If `only_if_ready` is set, no other merge commit
+    is made. `changed_files` are the files that differ from `base`. `committed_at` is in seconds since 1970.
+    `move_branch` returns False if the branch is moved later. `index` is the mark of git's index before the
+    merge. The files in `extra_paths` are checked out by git.
     """
 
     base: str
@@ -79,9 +81,9 @@ class PreparedMerge:
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """A changed document, with its description for a commit message, such as `Update article "Fog"`.
+    """A changed document, and its description for a commit message, such as `Update article "Fog"`.
 
-    `name` is for the trailer `Bifolio-Document`.
+    `name` is used in the trailer `Bifolio-Document`.
     """
 
     key: Key
@@ -105,7 +107,10 @@ class _FileChange:
 def written_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[ChangedDocument]:
-    """Return changed documents and media. `entries` and `snapshot` are from before the writes."""
+    """Return the documents and media files that the writes change.
+
+    `entries` and `snapshot` contain the site before the writes.
+    """
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
         upload = media_key(write.path)
@@ -155,7 +160,7 @@ def _change_verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> st
 
 
 def commit_message_for(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
-    """Return the given message, or else one that lists the documents."""
+    """Return the message in `authorship` or, if it is empty, a message that lists the documents."""
     if message := clean_message(
         authorship.message or (authorship.describe(result) if authorship.describe else "")
     ):

@@ -1,4 +1,4 @@
-"""File versions in a group's commit, recorded for later writes."""
+"""Versions of files in this server's commits, recorded for later writes."""
 
 from collections.abc import Collection
 from types import MappingProxyType
@@ -26,10 +26,10 @@ def record_own_versions(
     files: Tree = MappingProxyType({}),
     hook_paths: Collection[str] = (),
 ) -> None:
-    """Record versions of files that later writes also change.
+    """Record the committed versions of the files that later writes change again.
 
-    `hook_paths` are always recorded, so that the commit is recognized if this process is killed. Raises
-    CommitError or OSError.
+    The versions of `hook_paths` are always recorded, so that the commit is recognized if this process is
+    killed. Raises CommitError or OSError.
     """
     root, last = repository.root, group.last_by_path
     later = list(group.later_writes(queue.pending(), files))

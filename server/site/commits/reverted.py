@@ -1,4 +1,4 @@
-"""Uncommitted writes that git overwrote, for example `git reset --hard`."""
+"""Uncommitted writes that a git command overwrote, for example `git reset --hard`."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -31,9 +31,9 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OverwrittenWrite:
-    """An uncommitted write whose file has changed on disk.
+    """An uncommitted write to a file that has since changed on disk.
 
-    `basis` contains the versions of the file that Bifolio knows from before and after the write.
+    `basis` contains the versions of the file before and after the write that Bifolio knows.
     """
 
     content: bytes | Path | None
@@ -43,9 +43,10 @@ class OverwrittenWrite:
 def overwritten_writes(
     contents: Contents, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
 ) -> dict[str, OverwrittenWrite]:
-    """Map paths to uncommitted writes whose files have changed on disk and are not served.
+    """Return, by path, the uncommitted writes whose files have since changed on disk.
 
-    `own_versions` come from writes that have left the queue.
+    Writes are left out if the file on disk is already being served. `own_versions` come from writes that are
+    no longer in the queue.
     """
     group = Group(list(pending))
     unseen = {
@@ -59,7 +60,7 @@ def overwritten_writes(
 
 
 def reverted_writes(repository: Repository, overwritten: Mapping[str, OverwrittenWrite]) -> list[Write]:
-    """Return writes that restore files reset by git. Raises CommitError or GitError."""
+    """Return writes that restore the files which git has reset. Raises CommitError or GitError."""
     root, head, writes = repository.root, repository.head(), []
     by_git = index_entries_written_by_git(repository, list(overwritten))
     bases = {overwritten[path].basis.commit for path in by_git} - {"", head}
@@ -83,9 +84,9 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
 def _restore_missing_files(
     root: Path, reverted: Collection[Write], overwritten: Mapping[str, OverwrittenWrite]
 ) -> list[Write]:
-    """Return writes that restore missing files of reverted writes.
+    """Return writes that restore the missing files of the writes that git reverted.
 
-    `git stash -u` removes new files; without them, only half of a rename would be repeated.
+    `git stash -u` removes new files. Without these writes, only half of a rename would be repeated.
     """
     names = {overwritten[write.path].basis.write for write in reverted}
     paths = {write.path for write in reverted}

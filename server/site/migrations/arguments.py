@@ -1,4 +1,7 @@
-"""Arguments of migrations. Their names become parts of paths, so all are checked before planning."""
+"""Arguments of migrations.
+
+They become parts of paths, so all of them are checked before planning.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +17,7 @@ MAX_CHARS = 200  # Longer names would not fit into a file name.
 
 @dataclass(frozen=True, slots=True)
 class ArgumentForm:
-    """Form of an argument. In messages, `expected` follows "must"."""
+    """The format that an argument must have. `expected` completes an error message that ends in "must"."""
 
     expected: str
     pattern: re.Pattern[str]
@@ -22,7 +25,7 @@ class ArgumentForm:
     max_chars: int | None = MAX_CHARS
 
     def read(self, value: Tree) -> str | list[str]:
-        """Return an argument's value. Raises ValueError."""
+        """Return the value of an argument. Raises ValueError if it has another format."""
         if self.is_list:
             if not isinstance(value, list) or not value or not all(map(_is_text, value)):
                 raise ValueError(f"must be a list of names (found {describe_value(value)})")
@@ -70,7 +73,7 @@ CODE = ArgumentForm("be Python code", re.compile(".*", re.DOTALL), max_chars=Non
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Keys of a migration file, with their forms."""
+    """The arguments that a migration can have, and their formats."""
 
     required: Mapping[str, ArgumentForm]
     optional: Mapping[str, ArgumentForm] = field(default_factory=dict)
@@ -80,7 +83,7 @@ class Arguments:
         return {**self.required, **self.optional}
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Raise ValueError for a missing, unknown or malformed argument."""
+        """Raise ValueError if an argument is missing, unknown or malformed."""
         for key in self.required:
             if key not in given:
                 raise ValueError(f"{key} is missing")

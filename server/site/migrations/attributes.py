@@ -26,7 +26,7 @@ def configure_after(draft: Draft, before: Configuration) -> Configuration:
 
 
 def keep_markdown_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Set `options.body` if another attribute would become the Markdown body."""
+    """Set `options.body` if another attribute than before would become the Markdown body."""
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
     if type_.body == name or attribute is None or attribute.type not in BODY_TYPES:
@@ -40,7 +40,7 @@ def keep_markdown_body(draft: Draft, before: Type, after: Schema, name: str | No
 
 
 def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Rename an attribute in schemas, documents and site.yaml."""
+    """Rename an attribute in the schemas, the documents and site.yaml."""
     before = draft.configuration()
     type_, old = split_target(before.schema, str(migration.arguments["attribute"]))
     new = str(migration.arguments["to"])
@@ -78,7 +78,10 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Remove an attribute and its values."""
+    """Remove an attribute from the schemas, and its values from the documents.
+
+    Its references in site.yaml are removed, too.
+    """
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     after, derived = before, False
@@ -124,9 +127,10 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def replace_references(
     draft: Draft, schema: Schema, type_: Type, new_names: NewNames, *, ignored_keys: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update an attribute's references in site.yaml. Refuses those that can't be updated.
+    """Update the references to an attribute in site.yaml. References that can't be updated are refused.
 
-    References in schemas are refused, except under `ignored_keys`; these are returned with their paths.
+    References in schemas are refused, too, except under the keys in `ignored_keys`. The exceptions are
+    returned, as the schema's path and the key path.
     """
     excepted, name = [], new_names.old
     for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():

@@ -1,4 +1,4 @@
-"""Files that a schema change would assign to another document."""
+"""Files that a schema change would assign to other documents."""
 
 from collections.abc import Collection, Iterator
 
@@ -14,7 +14,7 @@ _RENAME = "rename this file first"
 
 
 def require_same_documents(draft: Draft, before: Configuration) -> None:
-    """Raise ValidationError if an unwritten file would belong to another document."""
+    """Raise ValidationError if a file that is not written would belong to another document."""
     after = draft.configuration()
     draft.refusals += find_reclaimed(draft, before, after, draft.original_texts, may_adopt=draft.may_adopt)
     draft.require_possible()
@@ -28,9 +28,10 @@ def find_reclaimed(
     *,
     may_adopt: bool = False,
 ) -> Iterator[Finding]:
-    """Yield a finding for each file that would change its document, locale, status or type.
+    """Yield a finding for each file whose document, locale, status or type would change.
 
-    `written` files are skipped. With `may_adopt`, other files may become documents.
+    The files in `written` are skipped. If `may_adopt` is set, files that belong to no document may become
+    documents.
     """
     then, now = (Layout(each.schema, each.settings) for each in (before, after))
     if then.rules == now.rules:
@@ -58,7 +59,10 @@ def _difference(
     new: PathClaim | None,
     renamed: tuple[Collection[str], Collection[str]],
 ) -> tuple[str, str] | None:
-    """Return how a file's document would change and what to do, or None if it would not change."""
+    """Return how the document of a file would change and what to do about it.
+
+    Return None if it would not change.
+    """
     if old is None or new is None:
         if old is None and new is None:
             return None

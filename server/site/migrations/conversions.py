@@ -1,4 +1,7 @@
-"""Conversions for the `retype` migration, which are exact if they can be reversed."""
+"""Conversions of values for the `retype` migration.
+
+A conversion is exact if it can be reversed.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,8 +24,9 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class ConversionResult:
-    """A result: `tree`, or the written value if `is_unchanged` is set.
+    """The result of a conversion.
 
+    The new value is `tree`. If `is_unchanged` is set, the value stays as it is written in the file.
     `is_exact` is False if information is lost.
     """
 
@@ -100,9 +104,10 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 
 
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> ConversionResult | None:
-    """Convert a value to another type, or return None if impossible.
+    """Convert a value to the type of another attribute, or return None if this is impossible.
 
-    A value that means the same stays unchanged. Raises InvalidValue if it is invalid for `old`.
+    A value that means the same in both types stays unchanged. Raises InvalidValue if the value is invalid for
+    `old`.
     """
     if is_null(tree):
         return ConversionResult(is_unchanged=True)

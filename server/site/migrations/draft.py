@@ -1,4 +1,4 @@
-"""Draft of a migration."""
+"""The draft of a migration."""
 
 import errno
 from collections import Counter
@@ -41,7 +41,7 @@ def permit_all(path: str) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class AttributeMapping:
-    """Attributes of a document, or of its component at `key_path`."""
+    """The attributes of a document or, if `key_path` is not empty, of the component at `key_path`."""
 
     path: str
     claim: PathClaim
@@ -51,7 +51,7 @@ class AttributeMapping:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A reason against a migration, or a value that it would lose."""
+    """A reason why a migration is impossible, or a value that it would lose."""
 
     path: str
     key_path: KeyPath
@@ -64,10 +64,10 @@ class Finding:
 
 @dataclass(slots=True)
 class Draft:
-    """Draft of a migration.
+    """The draft of a migration.
 
-    `refusals` are reasons why it is impossible. `losses` are allowed only if `lossy` is set. `documents` are
-    changed paths.
+    `refusals` are the reasons why the migration is impossible. `losses` are the values that it loses, which
+    is allowed only if `lossy` is set. `documents` are the paths of the documents that it changes.
     """
 
     context: Context
@@ -123,7 +123,10 @@ class Draft:
         self.paths[path] = None
 
     def move(self, path: str, new: str) -> None:
-        """Move a file. Refuses if the path is taken or the file is not text."""
+        """Move a file to a new path.
+
+        The migration is refused if there is already a file at this path, or if the file is not text.
+        """
         self.permit(path)
         if self.exists(new):
             self.refuse(new, "this file already exists", f"rename it; {path} must be moved here")
@@ -171,7 +174,7 @@ class Draft:
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:
-        """Raise ValidationError if refused, or if values are lost without `lossy`."""
+        """Raise ValidationError if there are refusals, or if values are lost and `lossy` is not set."""
         if self.refusals:
             raise ValidationError(self._listed("The migration is not possible", self.refusals))
         if self.losses and not self.lossy:
@@ -188,7 +191,7 @@ class Draft:
     # --- configuration -------------------------------------------------------------------------
 
     def configuration(self) -> Configuration:
-        """Return the new configuration. Raises ValidationError."""
+        """Return the configuration after the edits. Raises ValidationError if it would be invalid."""
         files = (p for p in sorted(self.paths) if p.startswith(_CONFIGURATION) and self.exists(p))
         try:
             return _configure(tuple((path, self.text(path)) for path in files))
@@ -211,7 +214,7 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, PathClaim]]:
-        """Yield the types' files, with their claims."""
+        """Yield the paths and claims of the files that belong to the content types `uids`."""
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
@@ -226,9 +229,9 @@ class Draft:
     def edit_documents(
         self, before: Configuration, after: Configuration, uid: str, editor: Editor, keywords: Iterable[str]
     ) -> None:
-        """Apply `editor`'s edits to each document or component of type `uid`.
+        """Apply the edits that `editor` returns to each document or component of the type `uid`.
 
-        Files without any of the `keywords` are skipped, unless `keywords` is empty.
+        If `keywords` is not empty, files that contain none of the keywords are skipped.
         """
         keywords = tuple(keywords)
         layout = Layout(before.schema, before.settings)
@@ -286,7 +289,10 @@ def _configure(files: tuple[tuple[str, str], ...]) -> Configuration:
 
 
 def _write_file(root: Path, path: str, text: str) -> None:
-    """Write a configuration file. Raises SetupError if it is invalid, else StorageError."""
+    """Write a configuration file.
+
+    Raises SetupError if its path or text is invalid, and StorageError if writing fails.
+    """
     relative = PurePath(path)
     if relative.anchor or ".." in relative.parts:
         raise SetupError(path, None, "is outside the site's folder", "use a name without slashes")

@@ -1,4 +1,4 @@
-"""Edits that leave the rest of a file unchanged."""
+"""Edits of files that leave the rest of the text unchanged."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits of one file, by key path with old names.
+    """Edits of one file, by key path. The key paths contain the old names.
 
-    REMOVE removes a key. `refused` maps paths to reasons.
+    The value REMOVE removes a key. `refused` maps key paths that can't be edited to the reasons.
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)
@@ -71,9 +71,10 @@ def edit_text(
     new_body: str | None = None,
     tree: Mapping[str, Tree] | None = None,
 ) -> str:
-    """Return an edited text. Raises SyntaxProblem, or ConflictError if other values would change.
+    """Return the text after the edits.
 
-    `body` and `new_body` name the attribute in the Markdown body before and after.
+    `body` and `new_body` are the names of the attribute in the Markdown body before and after. Raises
+    SyntaxProblem if the text is invalid, and ConflictError if other values would change.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)

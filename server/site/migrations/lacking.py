@@ -1,4 +1,4 @@
-"""Documents that lack migrations."""
+"""Documents to which migrations have not been applied."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,10 @@ LACKING_FIX = "run bifolio migrate apply"
 
 @dataclass(frozen=True, slots=True)
 class UnmigratedDocuments:
-    """A migration, and documents that lack it. `documents` maps paths to the first line to change."""
+    """A migration, and the documents to which it has not been applied.
+
+    `documents` maps each path to the number of the first line that the migration would change.
+    """
 
     migration: Migration
     documents: dict[str, int]
@@ -28,7 +31,10 @@ class UnmigratedDocuments:
 
 
 def find_unmigrated(context: Context) -> list[UnmigratedDocuments]:
-    """Return all migrations, with documents that lack them (not for scripts). Raises ValidationError."""
+    """Return all migrations, each with the documents to which it has not been applied.
+
+    For a migration that runs a script, the documents are not determined. Raises ValidationError.
+    """
     return _unmigrated_by(context, migrations_of_site(context))
 
 
@@ -58,7 +64,10 @@ def _first_change(old: str, new: str) -> int:
 
 
 def unmigrated_problems(context: Context) -> Iterator[Problem]:
-    """Yield problems for documents that lack migrations, or for an invalid migration."""
+    """Yield a problem for each document to which a migration has not been applied.
+
+    If a migration's file is invalid, the only problem is about this file.
+    """
     try:
         migrations = read_migrations(context)
     except SetupError as error:

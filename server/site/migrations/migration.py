@@ -1,4 +1,4 @@
-"""Migrations and their files, such as `migrations/0007-rename-headline.yaml`."""
+"""Migrations, and files such as `migrations/0007-rename-headline.yaml` that contain them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A migration. `path` is "" if it has no file yet."""
+    """A migration. `path` is the path of its file, or "" if it has no file yet."""
 
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def migration_paths(paths: Iterable[str]) -> Iterator[str]:
 
 
 def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments]) -> Migration:
-    """Parse a migration file. Raises SetupError."""
+    """Parse the file of a migration. Raises SetupError."""
     positions: Positions = {}
     try:
         tree = read_yaml(text, positions)
@@ -104,7 +104,7 @@ def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments
 
 
 def find_type(schema: Schema, name: str) -> Type:
-    """Return the type named `article` or `shared.seo`, for example. Raises ValidationError."""
+    """Return the type with a name such as `article` or `shared.seo`. Raises ValidationError."""
     found = schema.subjects.get(name) or schema.types.get(name)
     if found is None or (found.kind != "component" and not found.uid.startswith("api::")):
         names = [*schema.subjects, *(uid for uid, t in schema.types.items() if t.kind == "component")]
@@ -113,9 +113,9 @@ def find_type(schema: Schema, name: str) -> Type:
 
 
 def split_target(schema: Schema, target: str) -> tuple[Type, str]:
-    """Split `article.title`, for example, into type and attribute.
+    """Split a name such as `article.title` into the type and the name of the attribute.
 
-    Raises ValidationError for an unknown type. The attribute need not exist.
+    The attribute need not exist. Raises ValidationError if the type is unknown.
     """
     name, dot, attribute = target.rpartition(".")
     if not dot or not name or not attribute:

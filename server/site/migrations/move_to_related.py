@@ -32,7 +32,10 @@ class _File:
 
 @dataclass(slots=True)
 class _Move:
-    """Move of `name` between types. Documents of type `owner` store `relation`."""
+    """A move of the attribute `name` from `source` to `target`.
+
+    The attribute `relation` connects the two types. It is stored in the documents of the type `owner`.
+    """
 
     source: Type
     target: Type
@@ -51,7 +54,7 @@ class _Move:
 
 
 def move_to_related(draft: Draft, migration: Migration, source: Type, target: Type, *, is_new: bool) -> None:
-    """Move an attribute to related documents."""
+    """Move an attribute and its values to the documents of a related type."""
     before = draft.configuration()
     name = str(migration.arguments["attribute"]).rpartition(".")[2]
     move = _find_relation(before.schema, source, target, name, str(migration.arguments.get("via", "")))
@@ -170,9 +173,9 @@ def _parsed_files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
 
 
 def _file_pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
-    """Yield source files with target files that get their value.
+    """Yield pairs of files. The second file of a pair gets its value from the first.
 
-    A draft gets the draft's value or, without one, the published value.
+    A draft gets the value of the source's draft or, if there is no draft, that of the published version.
     """
     by_id: dict[str, list[_File]] = {}
     for file in sources:

@@ -1,4 +1,4 @@
-"""Places in documents that contain a type's attributes."""
+"""Places in documents at which a type's attributes occur."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def types_containing(schema: Schema, uid: str) -> frozenset[str]:
-    """Return content types whose documents can contain `uid`."""
+    """Return the uids of the content types whose documents can contain the type `uid`."""
     if schema.types[uid].kind != "component":
         return frozenset({uid})
     found = {uid}
@@ -26,7 +26,7 @@ def types_containing(schema: Schema, uid: str) -> frozenset[str]:
 def find_instances(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], uid: str
 ) -> Iterator[tuple[KeyPath, Mapping[str, Tree]]]:
-    """Yield path and values of each instance of `uid` in a document."""
+    """Yield the key path and the values of each instance of the type `uid` in a document."""
     if type_.uid == uid:
         yield (), tree
     for name, attribute in type_.attributes.items():

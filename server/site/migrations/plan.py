@@ -43,7 +43,10 @@ Planner = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A kind of migration. `names_file` is the argument for the file name."""
+    """A kind of migration.
+
+    The value of the argument `names_file` becomes part of the migration's file name.
+    """
 
     plan: Planner
     arguments: Arguments
@@ -100,7 +103,7 @@ ARGUMENTS: Mapping[str, Arguments] = {name: found.arguments for name, found in O
 
 @dataclass(frozen=True, slots=True)
 class NewMigration:
-    """A request for a migration. With `lossy`, it may lose values."""
+    """A request for a new migration. If `lossy` is set, the migration may lose values."""
 
     migration: Migration
     lossy: bool = False
@@ -108,7 +111,11 @@ class NewMigration:
 
 @dataclass(frozen=True, slots=True)
 class ApplyMigrations:
-    """A request to apply missing migrations. Python code needs `run_scripts`."""
+    """A request to apply migrations to the documents that lack them.
+
+    If `lossy` is set, values may be lost. Migrations that run Python code are skipped unless `run_scripts` is
+    set.
+    """
 
     lossy: bool = False
     run_scripts: bool = False
@@ -116,9 +123,10 @@ class ApplyMigrations:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A migration and its changed files.
+    """A migration, and the files that it changes.
 
-    `losses` describes the first of `loss_count` lost values. `warnings` are about the state afterwards.
+    `losses` describes the first of the lost values, and `loss_count` counts all of them. `warnings` are
+    problems that the site has after the migration.
     """
 
     migration: Migration
@@ -132,7 +140,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Migrations' steps, in order."""
+    """The steps of one or more migrations, in order."""
 
     steps: tuple[Step, ...]
 
@@ -144,8 +152,8 @@ class Plan:
 def plan_new_migration(request: NewMigration, context: Context, permit: PermitFile = permit_all) -> Plan:
     """Plan a new migration.
 
-    Raises ValidationError if it is impossible, or would lose values without `lossy`. `permit` is called with
-    each document's path.
+    `permit` is called with the path of each document before it is read. Raises ValidationError if the
+    migration is impossible, or if it would lose values and `lossy` is not set.
     """
     migration, operation = request.migration, OPERATIONS[request.migration.operation]
     try:
@@ -164,7 +172,7 @@ def plan_new_migration(request: NewMigration, context: Context, permit: PermitFi
 
 
 def step_of(draft: Draft, migration: Migration, before: Configuration) -> Step:
-    """Convert a draft to a step. `before` is the former configuration."""
+    """Convert a draft to a step. `before` is the configuration before the draft's edits."""
     return Step(
         migration,
         documents=tuple(sorted(draft.documents)),
@@ -177,7 +185,11 @@ def step_of(draft: Draft, migration: Migration, before: Configuration) -> Step:
 
 
 def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:
-    """Plan missing migrations. Raises ValidationError if one is invalid, impossible or loses values."""
+    """Plan the migrations that have not been applied to all documents.
+
+    Raises ValidationError if a migration is invalid or impossible, or if it would lose values and `lossy` is
+    not set.
+    """
     steps, known = [], set[str]()
     for migration in migrations_of_site(context):
         if OPERATIONS[migration.operation].runs_code and not request.run_scripts:
@@ -194,7 +206,7 @@ def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:
 
 @contextmanager
 def unexpected_errors_refused() -> Iterator[None]:
-    """Replace unexpected errors with ValidationError."""
+    """Raise ValidationError in place of an unexpected error."""
     try:
         yield
     except (
@@ -211,7 +223,7 @@ def unexpected_errors_refused() -> Iterator[None]:
 
 
 def migrations_of_site(context: Context) -> list[Migration]:
-    """Return migrations in order. Raises ValidationError."""
+    """Return the site's migrations, in order of their numbers. Raises ValidationError."""
     try:
         return read_migrations(context)
     except SetupError as error:
@@ -219,7 +231,7 @@ def migrations_of_site(context: Context) -> list[Migration]:
 
 
 def read_migrations(context: Context) -> list[Migration]:
-    """Return migrations in order. Raises SetupError."""
+    """Return the site's migrations, in order of their numbers. Raises SetupError."""
     found = []
     for path in migration_paths(context.changeset.list_files((MIGRATIONS,))):
         try:

@@ -1,4 +1,4 @@
-"""Replacement of attribute names in query parameters in site.yaml."""
+"""Replacement of attribute names in the query parameters in site.yaml."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ _OWN_NAMES = "only the type's own attributes can be listed here"
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """New paths for the attribute `old` of type `uid`, such as:
+    """New paths of the attribute `old` of the type `uid`.
 
-    `(("headline",),)` for a rename, `(("seo", "title"),)` into a component, `(("first",), ("last",))` for a
-    split, `()` for removal, and `((),)` to replace a component by its attributes.
+    Examples: `(("headline",),)` for a renamed attribute, `(("seo", "title"),)` if it moves into a component,
+    `(("first",), ("last",))` if it is split, `()` if it is removed, and `((),)` if it is a component that is
+    replaced by its attributes.
     """
 
     uid: str
@@ -29,7 +30,7 @@ class NewNames:
 
     @property
     def new_name(self) -> str | None:
-        """New name if the attribute is only renamed, else None."""
+        """The new name if the attribute is only renamed, or None."""
         if len(self.paths) == 1 and len(self.paths[0]) == 1 and self.paths[0][0] != UP:
             return self.paths[0][0]
         return None
@@ -37,7 +38,7 @@ class NewNames:
 
 @dataclass(frozen=True, slots=True)
 class QueryNames:
-    """Editor of attribute names in query parameters."""
+    """Editor that replaces attribute names in query parameters."""
 
     schema: Schema
     new: NewNames
@@ -50,7 +51,7 @@ class QueryNames:
         return edits
 
     def populate(self, type_: Type, value: Tree) -> Edits:
-        """Return edits to a `populate` value: comma-separated paths, a list or a mapping."""
+        """Return the edits to the value of `populate`, which can be text with paths, a list or a mapping."""
         if not isinstance(value, dict):
             return self._texts(type_, value, truncate=True)
         edits = Edits()
@@ -105,9 +106,10 @@ class QueryNames:
         return edits
 
     def new_paths(self, type_: Type, path: str, *, truncate: bool = False) -> list[str]:
-        """Return the paths that replace `author.avatar` or `title:desc`, for example.
+        """Return the paths that replace a path such as `author.avatar` or `title:desc`.
 
-        With `truncate`, a path ends before a removed attribute.
+        If the attribute is removed and `truncate` is set, the path ends before the attribute. Otherwise,
+        there is no new path.
         """
         dotted, colon, order = path.partition(":")
         made, types = [list[str]()], [type_]
@@ -124,7 +126,7 @@ class QueryNames:
         return [".".join(each) + colon + order for each in made if each]
 
     def request(self, url: str) -> str:
-        """Return a URL, such as `/api/articles?sort=title`, with new names."""
+        """Return a URL, such as `/api/articles?sort=title`, in which the attribute names are replaced."""
         parts = urlsplit(url)
         names = parts.path.removeprefix("/api/").split("/")
         type_ = self.schema.endpoints.get(names[0])
@@ -184,9 +186,10 @@ class QueryNames:
             edits.renames[(key,)] = new
 
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, inner_key: str) -> None:
-        """Edit an entry whose attribute is moved or removed.
+        """Edit an entry for an attribute that is moved or removed.
 
-        `inner_key` is the key between a component and its attributes, such as `populate`, or "".
+        `inner_key` is the key between a component and its attributes, such as `populate`, or "" if there is
+        no such key.
         """
         inner, paths = tree[key], self.new.paths
         within = inner.get(inner_key) if inner_key and isinstance(inner, dict) else inner

@@ -1,4 +1,4 @@
-"""References to an attribute in schemas and site.yaml."""
+"""References to an attribute in the schemas and in site.yaml."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def rename_references(draft: Draft, schema: Schema, type_: Type, old: str, new: 
 
 
 def references_in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return edits, by file, that rename references in schemas."""
+    """Return the edits that rename an attribute's references in the schemas, by file."""
     found = {type_.path: _own_schema_edits(type_, old, new)}
     for other in schema.types.values():
         if other.path:
@@ -83,7 +83,7 @@ def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
 
 
 def references_in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edits:
-    """Return edits to site.yaml for a renamed, moved or removed attribute."""
+    """Return the edits to site.yaml for an attribute that is renamed, moved or removed."""
     tree, edits = settings_tree(draft), Edits()
     names = QueryNames(schema, new)
     for section, read in (

@@ -43,7 +43,7 @@ Conversion = Callable[[Tree], ConversionResult | None]
 
 
 def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Change an attribute's type, and convert its values."""
+    """Change the type of an attribute, and convert its values in all documents."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     wanted = str(migration.arguments["type"])
@@ -140,7 +140,7 @@ def _former(new: Attribute, word: str) -> Attribute:
 
 
 def _retyped_attribute(type_: Type, old: Attribute, new_type: str, values: tuple[str, ...]) -> Attribute:
-    """Return an attribute with its new type. Raises ValidationError."""
+    """Return the definition of an attribute with its new type. Raises ValidationError."""
     name = f"{type_.uid}.{old.name}"
     if new_type == _word(old):
         raise ValidationError(f"{name} already has the type {new_type}")

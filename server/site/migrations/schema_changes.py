@@ -1,4 +1,4 @@
-"""Plans for schema changes, with or without migrations."""
+"""Plans for schema changes. Some of these changes are stored as migrations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,17 @@ CHANGES = (*SCHEMA_EDITS, *_MIGRATIONS)
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """A schema edit or migration."""
+    """An edit of a schema, or a migration."""
 
     operation: str
     arguments: Mapping[str, Any]
 
 
 def read_schema_changes(data: object) -> list[SchemaChange]:
-    """Parse changes. Raises ValidationError with the change's number."""
+    """Parse schema changes.
+
+    Raises ValidationError with the number of the change that is invalid.
+    """
     if not isinstance(data, list) or not data or len(data) > MAX_CHANGES:
         raise ValidationError(
             f"changes must be a list of 1 to {MAX_CHANGES} changes, such as "
@@ -68,9 +71,10 @@ def _read(data: object) -> SchemaChange:
 
 
 def plan_schema_changes(changes: Sequence[SchemaChange], context: Context, permit: PermitFile) -> Plan:
-    """Plan changes, each after those before it. The plan lists lost values.
+    """Plan the changes. Each one is planned as if those before it had been made.
 
-    `permit` is called with each document's original path. Raises ValidationError with the change's number.
+    Losing values is allowed; the plan lists the lost values. `permit` is called with the path of each
+    document before it is read. Raises ValidationError with the number of the change that is impossible.
     """
     steps: list[Step] = []
     for number, change in enumerate(changes):

@@ -58,9 +58,9 @@ _TYPE_OPTIONS: Mapping[str, KeyPath] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaEdit:
-    """A schema change without migration.
+    """A schema change that is not stored as a migration.
 
-    The values of `objects` are JSON objects, and those of `flags` are true or false.
+    The arguments named in `objects` are JSON objects, and those in `flags` are true or false.
     """
 
     plan: Callable[[Draft, Values], None]
@@ -70,7 +70,7 @@ class SchemaEdit:
     named_by: str = field(default="type")
 
     def check(self, given: Values) -> None:
-        """Raise ValueError for a missing, unknown or invalid argument."""
+        """Raise ValueError if an argument is missing, unknown or invalid."""
         for name in self.objects:
             if not isinstance(given.get(name), dict) or len(given[name]) > len(ATTRIBUTE_KEYS):
                 raise ValueError(f"{name} must be an object")
@@ -85,7 +85,7 @@ class SchemaEdit:
 
 
 def _add(draft: Draft, given: Values) -> None:
-    """Add an attribute and, for a two-way relation, its counterpart on the other side."""
+    """Add an attribute. If it is a two-way relation, also add the attribute on the other side."""
     before = draft.configuration()
     type_, name = split_target(before.schema, given["attribute"])
     raw = given["definition"]
@@ -151,7 +151,7 @@ def _change_options(draft: Draft, given: Values) -> None:
 
 
 def _read_localized(type_: Type, name: str, value: Any) -> bool:
-    """Return whether an attribute becomes localized. Raises ValidationError."""
+    """Return True if an attribute is to be localized. Raises ValidationError if it can't be."""
     localized = value["i18n"].get("localized") if isinstance(value, dict) and [*value] == ["i18n"] else None
     if not isinstance(localized, bool):
         raise ValidationError('pluginOptions must look like {"i18n": {"localized": true}}')
@@ -264,7 +264,7 @@ def _note_shared_values(draft: Draft, type_: Type) -> None:
 
 
 def require_free_name(name: str) -> None:
-    """Raise ValidationError if permissions use this name otherwise, such as `branch`."""
+    """Raise ValidationError if the name already has another meaning in permissions, as `branch` has."""
     if name.casefold() in SITE_SUBJECTS:
         raise ValidationError(
             f'Permissions for "{name}", which some roles may have, would no longer work; choose another name'

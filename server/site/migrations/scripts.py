@@ -1,6 +1,6 @@
 """The `script` and `split` migrations (docs/migrate.md).
 
-Only `bifolio migrate` runs a site's Python code; the server, merges and `bifolio check` never do.
+Only `bifolio migrate` runs a site's Python code. The server, merges and `bifolio check` never do.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 
 def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Save what the site's `migrate` function returns for each document."""
+    """Call the site's `migrate` function for each document, and save the documents that it returns."""
     before = draft.configuration()
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
@@ -51,7 +51,10 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute with others. The site's `split` function returns their values."""
+    """Replace an attribute with other attributes.
+
+    Their values are returned by the site's `split` function.
+    """
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     names = _run(migration)
@@ -101,7 +104,7 @@ def _add_private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, 
 
 
 def _run(migration: Migration) -> dict[str, Any]:
-    """Execute a migration's Python file. Return its globals. Raises ValidationError."""
+    """Execute the Python file of a migration, and return its globals. Raises ValidationError."""
     file, text = str(migration.arguments["file"]), str(migration.arguments.get("code", ""))
     names: dict[str, Any] = {"__name__": "migration"}
     try:

@@ -60,7 +60,7 @@ def _rename_on(tree: Tree, key_path: KeyPath, old: str, new: str, edits: Edits) 
 
 
 def rename_component(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Rename a component in schemas, dynamic zones and site.yaml."""
+    """Rename a component in the schemas, the dynamic zones of documents, and site.yaml."""
     before = draft.configuration()
     old, new = str(migration.arguments["component"]), str(migration.arguments["to"])
     after = before
@@ -103,7 +103,7 @@ def _edit_zones(draft: Draft, before: Configuration, after: Configuration, old: 
 
 
 def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Rename a content type in schemas, documents, file names and site.yaml."""
+    """Rename a content type in the schemas, the documents, the file names and site.yaml."""
     before = draft.configuration()
     old, new = str(migration.arguments["type"]), str(migration.arguments["to"])
     plural = str(migration.arguments["plural"])
@@ -180,7 +180,7 @@ def _move_files(draft: Draft, old: str, new: str, old_plural: str, plural: str) 
 
 @dataclass(frozen=True, slots=True)
 class TypeRename:
-    """A content type's old and new API ids."""
+    """The old and the new API ids of a content type."""
 
     old: str
     old_plural: str
@@ -192,7 +192,7 @@ class TypeRename:
 
 
 def type_rename_of(migration: Migration) -> TypeRename | None:
-    """Return the rename in a stored migration, or None for other migrations."""
+    """Return the rename that a stored migration makes. Return None if it makes none."""
     given = {key: str(value) for key, value in migration.arguments.items()}
     if migration.operation != "rename-type" or "from-plural" not in given:
         return None
@@ -200,7 +200,7 @@ def type_rename_of(migration: Migration) -> TypeRename | None:
 
 
 def rename_type_in_settings(draft: Draft, names: TypeRename) -> None:
-    """Rename a content type in site.yaml, for example in permissions."""
+    """Rename a content type in site.yaml, for example in the permissions of roles."""
     tree, edits, old, new = settings_tree(draft), Edits(), names.old, names.new
     for role, _ in entries(tree, "roles"):
         if value_at(tree, "roles", role, old) is not None:
@@ -227,7 +227,10 @@ def rename_type_in_settings(draft: Draft, names: TypeRename) -> None:
 
 
 def remove_from_settings(draft: Draft, type_: Type) -> None:
-    """Remove a type from site.yaml, except from lists of types, which are checked later."""
+    """Remove a content type from site.yaml.
+
+    Settings that contain lists of types are not changed, but are checked later.
+    """
     tree, edits, own = settings_tree(draft), Edits(), type_.singular
     for role, _ in entries(tree, "roles"):
         if value_at(tree, "roles", role, own) is not None:
@@ -261,7 +264,7 @@ def _rename_folder(edits: Edits, key_path: KeyPath, value: Tree, old: str, new: 
 
 
 def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Change the default locale. Files are renamed to keep their documents' locales."""
+    """Change the default locale. Files are renamed so that their documents keep their locales."""
     before = draft.configuration()
     new, old = str(migration.arguments["locale"]), before.settings.locales.default
     if not is_new:

@@ -1,4 +1,4 @@
-"""Undo of a schema change, unless documents were saved with the new schema."""
+"""Undo of a schema change. It is impossible once documents have been saved with the new schema."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,10 +25,10 @@ SAVED_MESSAGE = "Nothing was undone, because these documents were saved with the
 
 
 def restore_schemas(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore the files of a schema change. Return their paths, or () without changes.
+    """Restore the files that a schema change wrote. Return their paths, or () if no file changes.
 
-    The caller must check permission. Raises ConflictError if files have changed, values would be lost, or a
-    file would change its document.
+    The caller must check permissions. Raises ConflictError if files were changed later, if values would be
+    lost, or if a file would belong to another document.
     """
     before, renames = Draft(context).configuration(), list(_type_renames(request, context))
     paths = restore_unchecked(
@@ -76,7 +76,7 @@ def _type_rename(path: str, text: str) -> TypeRename | None:
 
 
 def _refuse(request: UndoRequest, message: str, reasons: Mapping[str, str]) -> None:
-    """Raise ConflictError if there are reasons."""
+    """Raise ConflictError with the reasons, if there are any."""
     if not reasons:
         return
     shown = [path for path in reasons if request.may_see(path)]

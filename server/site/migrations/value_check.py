@@ -1,4 +1,4 @@
-"""Check of documents against a stricter attribute."""
+"""Check of documents after an attribute's definition has become stricter."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -16,7 +16,10 @@ from server.site.migrations.edits import Edits
 def describe_invalid_values(
     draft: Draft, before: Configuration, after: Configuration, uid: str, name: str
 ) -> list[str]:
-    """Return a line for each document that becomes invalid. After MAX_SHOWN lines, only a count follows."""
+    """Return a line for each document that becomes invalid.
+
+    After MAX_SHOWN lines, one more line counts the rest.
+    """
     attribute = after.schema.types[uid].attributes[name]
     found: list[Finding] = []
     seen: Counter[Hashable] = Counter()
@@ -59,7 +62,7 @@ def describe_invalid_values(
 
 
 def describe_differing_values(draft: Draft, before: Configuration, uid: str, name: str) -> list[str]:
-    """Return a line for each document that differs between locales."""
+    """Return a line for each document in which the attribute differs between locales."""
     found: list[Finding] = []
     first: dict[tuple[str, bool], tuple[str, Tree]] = {}
 

@@ -74,7 +74,10 @@ def _into_component(
 
 
 def _update_references(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
-    """Update references in site.yaml to attributes that move into `holder`. Raises ValidationError."""
+    """Update the references in site.yaml to the attributes `names`, which move into the component `holder`.
+
+    Raises ValidationError if an attribute can't be moved.
+    """
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]
@@ -162,7 +165,7 @@ def _add_holder(
 
 
 def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace a component with its attributes."""
+    """Replace a component attribute with the attributes of the component."""
     before = draft.configuration()
     type_, holder = split_target(before.schema, str(migration.arguments["attribute"]))
     after = before
@@ -227,7 +230,7 @@ def _move_out(
 
 
 def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move an attribute into or out of a component, or to a related type."""
+    """Move an attribute into a component, out of a component, or to a related type."""
     schema = draft.configuration().schema
     source, name = split_target(schema, str(migration.arguments["attribute"]))
     target = find_type(schema, str(migration.arguments["to"]))

@@ -27,9 +27,9 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write prepared before the git remote has accepted those in `chain`.
+    """A write that is prepared before the git remote has accepted the writes in `chain`.
 
-    The first preparation was based on `base_versions`.
+    `base_versions` are the versions on which its first preparation was based.
     """
 
     base_versions: BaseVersions = field(default_factory=BaseVersions)
@@ -45,9 +45,9 @@ def prepare_change(
     speculative_write: SpeculativeWrite,
     broken: Mapping[str, Entry],
 ) -> Prepared[Result]:
-    """Return what a `prepare` function changes.
+    """Call a `prepare` function, and return the changes that it makes.
 
-    `recent` finds earlier versions. `broken` entries have an error.
+    `recent` finds earlier versions of documents. `broken` contains the entries of files that have an error.
     """
     began, base_versions = _seconds_spent(), speculative_write.base_versions
     base_versions.begin()
@@ -67,9 +67,9 @@ def prepare_change(
 
 
 def fits_in_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
-    """Return True if a change is quick enough to prepare while holding the write lock.
+    """Return True if a change is quick enough to be prepared again while the write lock is held.
 
-    The last attempt may take longer.
+    At the last attempt, it may take longer.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

@@ -1,4 +1,4 @@
-"""The state for a write's response."""
+"""The state from which the response to a write is rendered."""
 
 import time
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from server.storage.intent import Write
 
 
 def with_written_documents(state: State, contents: Contents, writes: Iterable[Write]) -> State:
-    """Return the state with the written documents, even if their files have changed since."""
+    """Return the state with the written documents, even if their files have been changed again since."""
     added = list(_overwritten(contents, writes))
     if not added:
         return state

@@ -24,9 +24,9 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
 class WriteChain:
-    """Prepared writes that have not changed files yet. Not thread-safe.
+    """Prepared writes that have not changed any files yet. This class is not thread-safe.
 
-    Changesets can read files as if they were made.
+    Changesets can read files as if these writes had been made.
     """
 
     def __init__(self, root: Path, base_snapshot: Snapshot) -> None:
@@ -71,7 +71,7 @@ class WriteChain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def with_replaced_versions(self, find_recent: Recent) -> Recent:
-        """Return `find_recent`, extended by the versions that this chain replaces."""
+        """Return a function that finds first the versions which this chain replaces, then older ones."""
         return partial(self._recent, find_recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -81,7 +81,7 @@ class WriteChain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Append one commit's writes. Return False if none can be prepared after them."""
+        """Append the writes of one commit. Return False if no further write can be prepared after them."""
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
             return False
@@ -109,9 +109,10 @@ def _is_document(store: Store, write: Write) -> bool:
 def rebase_writes(
     root: Path, writes: Iterable[Write], earlier_contents: Mapping[str, bytes | None]
 ) -> list[Write]:
-    """Return `writes`, to follow earlier writes now on disk.
+    """Return the writes, adapted to earlier writes that are now on disk.
 
-    `earlier_contents` has their content by path. Raises ConflictError if a file has since changed.
+    `earlier_contents` maps the paths of these earlier writes to what they wrote. Raises ConflictError if one
+    of the files has been changed since.
     """
     return [
         _rebase(root, write, earlier_contents[write.path]) if write.path in earlier_contents else write
