@@ -1,4 +1,4 @@
-"""Size-limited folder of cached files."""
+"""Folder of cached files, with a limit on its size."""
 
 import os
 import sys
@@ -20,7 +20,10 @@ class BoundedFolder:
         self._added = sys.maxsize  # bytes added since the size was last computed
 
     def note_added(self, size: int, max_bytes: int) -> None:
-        """Count an added file of `size` bytes, and delete old files if the folder exceeds `max_bytes`."""
+        """Count an added file of `size` bytes.
+
+        If the folder is now larger than `max_bytes`, delete its oldest files.
+        """
         # Computing the size of the folder is slow, so it is not done each time a file is added.
         self._added += size
         if self._added < max_bytes // _EVICTED_DIVISOR:

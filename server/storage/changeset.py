@@ -17,16 +17,16 @@ class Files(Protocol):
     """Files in a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
-        """Return None if the file is missing. Raises OSError."""
+        """Return the file's signature, or None if the file is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content and signature. Raises OSError."""
+        """Return the file's bytes and signature. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
         """Return True if a parent of `path` is a file."""
 
     def list_files(self, folders: Iterable[str]) -> Iterable[str]:
-        """Return the files in these folders and their subfolders."""
+        """Return the paths of the files in these folders and their subfolders."""
 
 
 class WorkingTree:
@@ -54,9 +54,9 @@ class WorkingTree:
 
 
 class Changeset:
-    """File changes to write together.
+    """File changes that are written together.
 
-    Writing fails if a file that they change or rely on was modified after it was read.
+    The write fails if a file that is changed, or was passed to `rely_on`, was modified after it was read.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -70,9 +70,9 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's text with the changes.
+        """Return a file's text, with the changes made so far.
 
-        Raises StorageError, or ConflictError if it is missing or not UTF-8.
+        Raises StorageError, or ConflictError if the file is missing or is not UTF-8.
         """
         if path in self._texts:
             text = self._texts[path]
@@ -97,11 +97,11 @@ class Changeset:
         return set(self._files.list_files(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature at its first access. It is None for a new file."""
+        """Return the signature that a file had when it was first accessed, or None if the file is new."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the write fail if this file, which must not be in the changeset, is modified before it."""
+        """Make the write fail if this file is modified before it. The file must not be in the changeset."""
         self._signature(path)
         self._relied_on.add(path)
 
@@ -115,7 +115,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Replace a file with `source`, which must exist until the write."""
+        """Replace a file with the file `source`, which must exist until the changes are written."""
         self._signature(path)
         self._sources[path] = source
 
@@ -159,7 +159,9 @@ class Changeset:
         return set(self._signatures)
 
     def require_writable(self) -> None:
-        """Raise PayloadTooLargeError for a large text, or ConflictError if a new file's parent is a file."""
+        """Raise PayloadTooLargeError if a text is too large, or ConflictError if a new file's parent is a
+        file.
+        """
         for path, text in self.texts():
             require_readable_size(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):
@@ -167,7 +169,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the files to write or delete, without unchanged files."""
+        """Return the files to write or delete. Files whose bytes would not change are left out."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

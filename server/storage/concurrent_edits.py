@@ -22,10 +22,10 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """New file that is about to replace `target`. `before` and `after` are None if there is no old or new
-    file.
+    """A prepared replacement of `target` by a new file.
 
-    After the replacement, `journal_path` is the old file.
+    `before` is None if there is no old file, and `after` is None if `target` will be deleted. After the
+    replacement, the old file is at `journal_path`.
     """
 
     write: Write
@@ -35,14 +35,14 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if `target` has changed, and OSError if it is read-only."""
+        """Raise ConflictError if `target` has changed, or OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
         return self.after is not None and is_unchanged(self.journal_path, self.after, self.write.data)
 
     def is_applied(self) -> bool:
-        """Return True if `target` is already the new file or, as intended, deleted."""
+        """Return True if `target` is already the new file, or was already deleted if that was intended."""
         mark = link_mark(self.target)
         if mark == self.after or mark is None or self.after is None:
             return mark == self.after
@@ -61,9 +61,9 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Completed replacement. `old_file` is None if it is not kept open for a rollback.
+    """Completed replacement. `old_file` is None if the old file is not kept open for a rollback.
 
-    `has_original` is True if `step.journal_path` is the old file, not a link or copy.
+    `has_original` is True if the file at `step.journal_path` is the old file itself, and not a link or copy.
     """
 
     step: StagedFile
@@ -77,7 +77,10 @@ class Replacement:
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Replace the target, and append the result to `done`. Raises ConflictError."""
+    """Replace the target, and append the result to `done`.
+
+    Raises ConflictError if another program has changed the target or is writing to it.
+    """
     step.check()  # Check first, because opening the folder fails if the folder was deleted.
     with open_folder(step.target.parent) as folder:
         old_file = open_reader(step.target, open_files) if step.before else None
@@ -115,9 +118,9 @@ def require_unedited(replacement: Replacement) -> None:
 
 
 def _apply_step(step: StagedFile, folder: int) -> bool:
-    """Replace, create or delete the target in the open `folder`.
+    """Replace, create or delete the target in the open folder with the descriptor `folder`.
 
-    Return True if `step.journal_path` is now the old file, not a copy.
+    Return True if the file at `step.journal_path` is now the old file itself, and not a copy.
     """
     with errors_naming(step.target):
         if step.after is None:
@@ -130,7 +133,7 @@ def _apply_step(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def errors_naming(*target: Path) -> Iterator[None]:
-    """Make an OSError name the target instead of a temporary file."""
+    """Raise an OSError again with the target's path, instead of the path of a temporary file."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers handle these exceptions, so they are not changed.
@@ -142,7 +145,7 @@ def errors_naming(*target: Path) -> Iterator[None]:
 
 
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
-    """Restore the old file, or move it to .bifolio/unsaved/ if both files have been edited."""
+    """Restore the old file. If both files have been edited, move one of them to .bifolio/unsaved/."""
     step, target = replacement.step, replacement.step.target
     if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
         if replacement.has_concurrent_edit:
@@ -174,9 +177,9 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark of `target`, or None if it does not exist.
+    """Return the mark that `target` should have, or None if it does not exist.
 
-    Raises ConflictError if it has changed since it was read for `write`.
+    Raises ConflictError if the file has changed since it was read for `write`.
     """
     try:
         itself = os.lstat(target)
@@ -198,7 +201,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's mode. Raises OSError, or ConflictError for a removed file."""
+    """Return the mode bits of a file. Raises OSError, or ConflictError if the file has been removed."""
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:

@@ -24,7 +24,9 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], front_matter_format: str = "yaml") -> str:
-    """Return a new file's text. `body` names the attribute below the front matter.
+    """Return the text of a new file.
+
+    `body` is the name of the attribute that is written below the front matter.
 
     Raises ConflictError if the file format can't represent a value.
     """
@@ -72,9 +74,9 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Change attributes in a file's text. The value REMOVE removes an attribute.
+    """Change attributes in a file's text. An attribute with the value REMOVE is removed.
 
-    Raises ConflictError if other values would change too.
+    Raises ConflictError if the values of other attributes would change too.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -92,7 +94,10 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Keep only each key's last occurrence. Raises ConflictError if other values would change."""
+    """Keep only the last occurrence of each of the keys.
+
+    Raises ConflictError if other values would change.
+    """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
         parts = frontmatter.split_front_matter(text)
@@ -174,7 +179,10 @@ def _must_be_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the text below the front matter, and leave in `changes` only the front matter's."""
+    """Return the new text below the front matter.
+
+    Afterwards, `changes` contains only the changes to the front matter.
+    """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):
         changes[body] = None

@@ -1,4 +1,4 @@
-"""Crash-safe operations: after a crash, a file has its old or its new content."""
+"""Crash-safe file operations: after a crash, a file has either its old or its new bytes."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write `data` to a new file, which is deleted if this fails."""
+    """Write `data` to a new temporary file. If this fails, the temporary file is deleted."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -39,7 +39,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def default_mode(path: Path) -> int:
-    """Return new files' permission bits, by briefly creating a file at `path`."""
+    """Return the permission bits of new files. To find them, briefly create a file at `path`."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -62,7 +62,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def create_private_file(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read, unless `path` exists."""
+    """Create a file that only its owner can read. If `path` already exists, do nothing."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -75,7 +75,7 @@ def create_private_file(path: Path, data: bytes) -> None:
 
 
 def replace_private_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically, and sync it to disk. Only its owner can read it."""
+    """Replace a file atomically, and sync it to disk. Only its owner can read the new file."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -105,7 +105,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file into the open folder `folder`, even on another file system."""
+    """Move a file into the open folder with the descriptor `folder`, even from another file system."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -117,7 +117,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file atomically into the open folder `folder`."""
+    """Copy an open file atomically into the open folder with the descriptor `folder`."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -134,7 +134,10 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder with its parents, synced to disk. Return the new ones, outermost first."""
+    """Create a folder and its missing parents, and sync them to disk.
+
+    Return the new folders, outermost first.
+    """
     missing = []
     while not folder.exists():
         missing.append(folder)

@@ -1,4 +1,4 @@
-"""System calls that replace a file but keep the old one, to detect late edits."""
+"""System calls that replace a file but keep the old file, so that late edits of it can be detected."""
 
 import ctypes
 import errno
@@ -24,9 +24,9 @@ _AT_FDCWD = -100
 
 
 def exchange(journal_file: Path, target: Path, folder: int) -> bool:
-    """Swap a file with `target` in the open folder `folder`. Raises OSError.
+    """Swap a file with `target` in the open folder with the descriptor `folder`. Raises OSError.
 
-    Return False if the swap was not atomic: then `journal_file` can be a copy.
+    Return False if the swap was not atomic. In this case, `journal_file` can be a copy of the old file.
     """
     # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
     # creation.
@@ -41,7 +41,10 @@ def exchange(journal_file: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(staged_file: Path, target: Path, folder: int) -> None:
-    """Move a file into the open folder `folder`. Raises FileExistsError."""
+    """Move a file into the open folder with the descriptor `folder`.
+
+    Raises FileExistsError if `target` already exists.
+    """
     if _rename((str(staged_file), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
@@ -54,7 +57,10 @@ def put_new(staged_file: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, destination: Path) -> bool:
-    """Move a file out of the open folder `folder`. Return False if it was copied."""
+    """Move a file out of the open folder with the descriptor `folder`.
+
+    Return False if the file was copied and deleted instead.
+    """
     try:
         os.rename(target.name, destination, src_dir_fd=folder)
     except OSError as error:
@@ -67,7 +73,7 @@ def move_aside(target: Path, folder: int, destination: Path) -> bool:
 
 
 class Reader:
-    """Open file. On Linux, a kernel lease detects programs that open it for writing."""
+    """Open file. On Linux, a lease from the kernel detects programs that open the file for writing."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file
@@ -85,7 +91,10 @@ class Reader:
         return data is None or self.read() == data
 
     def acquire_lease(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Acquire a lease, if supported. Return False if a program still writes after `wait_s`."""
+        """Acquire a lease, if the system supports it.
+
+        Return False if another program still has the file open for writing after `wait_s`.
+        """
         deadline = time.monotonic() + wait_s
         while (refused := self._request_lease()) == errno.EAGAIN:
             if time.monotonic() >= deadline:
@@ -118,7 +127,7 @@ class Reader:
 
 
 def open_reader(path: Path, stack: ExitStack) -> Reader | None:
-    """Open a regular file until `stack` is closed, or return None if it can't be opened."""
+    """Open a regular file, which stays open until `stack` is closed. Return None if it can't be opened."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -128,7 +137,11 @@ def open_reader(path: Path, stack: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Return True if a file still has this mark and content (None: any), and nobody is writing to it."""
+    """Return True if a file still has the mark `before` and the bytes `data`, and no program is writing to
+    it.
+
+    If `data` is None, the file may contain any bytes.
+    """
     with ExitStack() as held:
         reader = open_reader(path, held)
         if reader is None:
@@ -139,9 +152,9 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Rename with renameat2, or return False if unsupported. Raises OSError.
+    """Rename a file with renameat2. Return False if the system does not support this. Raises OSError.
 
-    Each file is a name and its folder's descriptor.
+    `source` and `target` each consist of a name and the descriptor of its folder.
     """
     if _renameat2 is None:
         return False

@@ -1,4 +1,4 @@
-"""Exclusive file lock across threads and processes, which ends with its holder."""
+"""Exclusive file lock across threads and processes. It is released when its holder exits."""
 
 import fcntl
 import os
@@ -12,14 +12,17 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Lock for use by one thread. `descriptor` is -1 while it is not locked."""
+    """Lock for use by one thread. `descriptor` is -1 if the lock is not held."""
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Acquire the lock within `wait_s` seconds. Raises OSError if the path can't be locked."""
+        """Acquire the lock within `wait_s` seconds, or return False.
+
+        Raises OSError if the path can't be locked.
+        """
         if self.descriptor >= 0:
             return True
         deadline = time.monotonic() + wait_s
@@ -44,7 +47,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Release the lock, unless another process has inherited it."""
+        """Release the lock. If another process has inherited it, that process still holds it."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -52,7 +55,10 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Hold the lock. Yields False if it is not acquired within `wait_s`."""
+        """Hold the lock in a `with` block.
+
+        Yields False if the lock is not acquired within `wait_s` seconds.
+        """
         try:
             yield self.acquire(wait_s)
         finally:
@@ -60,7 +66,7 @@ class FileLock:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock a file until it is closed. Return False if it is locked. Raises OSError."""
+    """Lock a file until it is closed. Return False if the file is already locked. Raises OSError."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -33,9 +33,9 @@ def storage_error(what: str, error: OSError, root: Path) -> StorageError:
 
 @dataclass(slots=True)
 class FileListing:
-    """A site's files. `links` maps symbolic links to their targets.
+    """Listing of a site's files. `links` maps the paths of symbolic links to their targets.
 
-    If `is_summary` is set, `hashes` replaces `files`.
+    If `is_summary` is set, `files` is empty, and `hashes` is a hash of all files.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -51,7 +51,10 @@ class FileListing:
             self.files[path] = signature
 
     def digest(self) -> int:
-        """Return a hash of the listing, valid among processes forked from one parent."""
+        """Return a hash of the listing.
+
+        It can be compared only between processes forked from the same parent.
+        """
         return self.hashes + hash(tuple(self.unreadable_folders))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -133,7 +136,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return a file's or symbolic link's own mark, or None if it is missing."""
+    """Return the mark of a file, or of a symbolic link itself. Return None if the path does not exist."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -163,7 +166,7 @@ def is_skipped(path: str) -> bool:
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
-    """List all files below these folders or, if `is_summary` is set, only hash them."""
+    """List all files below these folders. If `is_summary` is set, only compute a hash of them."""
     result = FileListing(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:
@@ -260,7 +263,7 @@ def _note_link(path: str, site_path: str, top: str, result: FileListing) -> None
 
 
 def with_aliases(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return `paths` and all paths to the same files through symbolic links."""
+    """Return `paths`, and all other paths that lead to the same files through symbolic links."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -274,7 +277,7 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_full_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Return True if a path can't be checked on its own, such as a symbolic link."""
+    """Return True if one of the paths can't be checked without listing all files, such as a symbolic link."""
     paths_with_problems = [problem.path for problem in problems]
     return any(
         any(o == path or o.startswith(path + "/") for o in paths_with_problems) or _is_odd(root, path)

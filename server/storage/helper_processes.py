@@ -1,4 +1,4 @@
-"""Helper processes, killed when the server exits."""
+"""Helper processes, which are killed when the server exits."""
 
 import errno
 import os
@@ -32,9 +32,9 @@ os.register_at_fork(after_in_child=_forget_inherited)
 
 
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a helper. After it has ended, pass it to `forget_helper`.
+    """Start a helper process. When it has ended, the caller must pass it to `forget_helper`.
 
-    `options` are those of `subprocess.Popen`. Raises OSError, also while exiting.
+    `options` are those of `subprocess.Popen`. Raises OSError, also if this process is exiting.
     """
     with _helpers.lock:
         require_running()
@@ -50,7 +50,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a helper, and kill it after the block. Raises OSError."""
+    """Start a helper process, and kill it after the `with` block. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # This closes the process's pipes at the end.
@@ -68,7 +68,7 @@ def require_running() -> None:
 
 
 def end_helpers() -> None:
-    """Kill all helpers and prevent new ones, before this process exits."""
+    """Kill all helper processes, and prevent new ones from starting. Called before this process exits."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)

@@ -1,4 +1,4 @@
-"""Expiring lock that lets only one machine serve a site on a network file system."""
+"""A lock with an expiry time. It lets only one machine serve a site on a network file system."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file. `host` is the machine's boot id."""
+    """Data in the lease file. `host` is the id of the machine's current boot."""
 
     host: str
     name: str
@@ -50,7 +50,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on a site, which is not needed on a local file system."""
+    """This machine's lease on a site. On a local file system, no lease is needed."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -59,9 +59,11 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_needed: bool) -> Iterator[Callable[[], float | None]]:
-        """Hold the lease if needed. Raises SetupError if another machine has it.
+        """Hold the lease in a `with` block if `is_needed` is set.
 
-        Yields the function that renews it, which must be called regularly.
+        Raises SetupError if another machine holds it.
+
+        Yields the function that renews the lease. The caller must call it regularly.
         """
         if is_needed:
             self.acquire()
@@ -88,7 +90,10 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if due. Return the seconds until the next time, or None without a lease."""
+        """Renew the lease if it is due.
+
+        Return the seconds until it is due again, or None if no lease is held.
+        """
         if not self._held:
             return None
         remaining = self._due - time.monotonic()

@@ -1,4 +1,4 @@
-"""Record of intent: a write's changes, to finish or revert it after a crash."""
+"""Record of the changes in a write. After a crash, it is used to finish or revert the write."""
 
 import hashlib
 import json
@@ -11,9 +11,11 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Change of one file. `before` and `after` are None if there is no old or new file.
+    """Change to one file.
 
-    After the swap, `journal_name` is the old file. Digests are "" if unknown.
+    `before` is None if there is no old file, and `after` is None if there is no new file.
+
+    After the swap, the old file has the name `journal_name`. A digest is "" if it is unknown.
     """
 
     target: str
@@ -30,7 +32,7 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write a record, synced to disk if `synced` is set. Raises OSError."""
+    """Write a record of the steps. If `synced` is set, sync it to disk. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -63,9 +65,9 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """New content for a file: `data` or the file `source`. If both are None, delete it.
+    """New bytes for a file: `data`, or the bytes of the file `source`. If both are None, the file is deleted.
 
-    The write fails if the signature is no longer `before`, or the content no longer `read`.
+    The write fails if the file no longer has the signature `before` or, if `read` is set, the bytes `read`.
     """
 
     path: str

@@ -71,7 +71,7 @@ class Journal:
             return True
 
     def recover(self) -> int:
-        """Finish or revert interrupted writes. Return the number of changed files.
+        """Finish or revert interrupted writes. Return the number of files that were changed.
 
         The caller must hold the write lock.
         """
@@ -90,10 +90,10 @@ class Journal:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply all writes or none. The caller must hold the write lock.
+        """Apply either all writes or none of them. The caller must hold the write lock.
 
-        `permit`, called before the first and after the last replacement, can raise an ApiError to abort.
-        Raises StorageError, or ConflictError if a file has changed since it was read.
+        `permit` is called before the first replacement and after the last one. It can raise an ApiError to
+        revert the writes. Raises StorageError, or ConflictError if a file has changed since it was read.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []

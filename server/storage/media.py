@@ -1,4 +1,7 @@
-"""Media files. Description files such as `photo.jpg.yaml` override their values."""
+"""Media files.
+
+A description file such as `photo.jpg.yaml` overrides values of the document of `photo.jpg`.
+"""
 
 import mimetypes
 import posixpath
@@ -68,7 +71,10 @@ def extension_of(mime: str) -> str:
 
 
 def actual_extension(content: Path | bytes, extension: str) -> str:
-    """Return `extension` or, if it is missing or contradicts the content, the actual one."""
+    """Return `extension`.
+
+    If it is missing or contradicts the bytes of the file, return the right extension instead.
+    """
     # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -89,7 +95,7 @@ def media_key(path: str) -> str | None:
 
 
 def is_media_name(name: str) -> bool:
-    """Return True if every operating system allows this name."""
+    """Return True if a file can have this name in every operating system."""
     return name.isprintable() and not _NOT_PORTABLE.search(name) and all(map(_is_part, name.split("/")))
 
 
@@ -112,7 +118,10 @@ def read_media(
     placeholder: Placeholder | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return a media file's document. `size` is in bytes. `stored` is set if it is in a bucket."""
+    """Return the document of a media file. `size` is in bytes.
+
+    If the file is in a bucket, `stored` is set.
+    """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
     values: dict[str, Any] = {
@@ -160,7 +169,10 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return a bucket file's document. `path` is where it would be on disk."""
+    """Return the document of a media file in a bucket.
+
+    `path` is the path that the file would have on disk.
+    """
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()

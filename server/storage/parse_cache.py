@@ -1,4 +1,4 @@
-"""Parse cache: documents and problems by file, for a fast start."""
+"""Cache of the documents and problems in each file. With it, a server starts faster."""
 
 import os
 import sys
@@ -34,10 +34,10 @@ Stamp = tuple[bytes, bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class ReuseRule:
-    """Rule for which entries are still valid under the current schema.
+    """Rule that decides which entries of the cache are still valid with the current schema.
 
-    `added` are new attributes' values, by uid and position. `type_uid_for` returns a path's content type, and
-    is None if these have not changed.
+    `added` contains the values for new attributes, by uid and position in the row. `type_uid_for` returns the
+    content type of a path. It is None if the content types of paths have not changed.
     """
 
     added: Mapping[str, Mapping[int, Any]]
@@ -103,7 +103,7 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[Entry]:
 def _unpack(
     block: bytes, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
 ) -> Iterator[Entry | None]:
-    """Deserialize a block. Yield None for entries that `reuse_rule` rejects."""
+    """Deserialize the entries of a block. Yield None instead of each entry that `reuse_rule` rejects."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         without, groups = load(memoryview(block)[8:begin], types)
@@ -144,7 +144,7 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Parse cache of one site. A path's last entry counts."""
+    """Parse cache of a site. If a path has several entries, the last one is used."""
 
     def __init__(self, path: Path, stamp: Stamp, reuse_rule: Callable[[Stamp], ReuseRule]) -> None:
         self.path, self._stamp, self._usable = path, stamp, reuse_rule
@@ -161,7 +161,7 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, Entry]:
-        """Return valid entries by path, up to the first damaged block."""
+        """Return the valid entries by path. Entries after a damaged block are not read."""
         valid: dict[str, Entry] = {}
         reuse_rule: ReuseRule | None = None
         try:

@@ -28,9 +28,11 @@ def parse(
     positions: Positions | None = None,
     repeats: list[DuplicateKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse a document file. `body` is the attribute below the front matter. Raises SyntaxProblem.
+    """Parse a document file. `body` is the name of the attribute below the front matter.
 
-    Fills `positions`, and `repeats` with duplicate keys.
+    Raises SyntaxProblem.
+
+    Positions are added to `positions`, and duplicate keys to `repeats`.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -67,9 +69,9 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[DuplicateKey] | None = None,
 ) -> Tree:
-    """Parse JSON, TOML or YAML. Raises SyntaxProblem.
+    """Parse a JSON, TOML or YAML file. Raises SyntaxProblem.
 
-    Fills `positions` and, except for JSON, `repeats`.
+    Positions are added to `positions`, and duplicate keys (except in JSON) to `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -78,18 +80,18 @@ def read_data(
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """Return text without a byte order mark, and the signature.
+    """Return the text of a file without a byte order mark, and the file's signature.
 
-    Raises OSError, or SyntaxProblem if it is not UTF-8 or too large.
+    Raises OSError, or SyntaxProblem if the file is not UTF-8 or is too large.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Return bytes and signature. Retries while another program is writing.
+    """Return the bytes and the signature of a file. If another program is writing to the file, try again.
 
-    Raises OSError, or SyntaxProblem if it is not a regular file or too large.
+    Raises OSError, or SyntaxProblem if it is not a regular file or is too large.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -110,7 +112,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 without byte order mark. Raises SyntaxProblem."""
+    """Decode UTF-8, and remove a byte order mark. Raises SyntaxProblem."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -131,7 +133,7 @@ def refuse_empty(text: str) -> None:
 
 
 def require_readable_size(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a file with this text could not be read."""
+    """Raise PayloadTooLargeError if a file with this text would be too large to be read again."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
@@ -143,7 +145,7 @@ def require_readable_size(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return the values' positions, or {} if the text can't be parsed."""
+    """Return the positions of the values in a file, or {} if the text can't be parsed."""
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -162,7 +164,7 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
 
 def parse_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Return values and positions. Raises SyntaxProblem."""
+    """Return the values in a file and their positions. Raises SyntaxProblem."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

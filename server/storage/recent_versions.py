@@ -1,4 +1,4 @@
-"""Recently replaced document versions, for three-way merges."""
+"""Recently replaced versions of documents, which are used for three-way merges."""
 
 import os
 import shutil
@@ -36,15 +36,16 @@ class RecentVersions:
         self.root, self.max_bytes, self.max_versions = root, max_bytes, max_versions
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store documents before they are replaced. Ignores disk errors. The caller must hold the write
-        lock.
+        """Store documents before they are replaced. Disk errors are ignored.
+
+        The caller must hold the write lock.
         """
         with suppress(OSError):
             for part in _parts(documents, schema):
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield a document's versions with this schema, newest first."""
+        """Yield the stored versions of a document that have this schema, newest first."""
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):

@@ -1,4 +1,7 @@
-"""Crash recovery, which keeps other programs' edits. The caller must hold the write lock."""
+"""Crash recovery that keeps the edits of other programs.
+
+The caller of these functions must hold the write lock.
+"""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +22,7 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery of interrupted writes, in the folder `journal`."""
+    """Recovery of the interrupted writes in the folder `journal`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
@@ -46,7 +49,7 @@ class Recovery:
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
-        """Finish or revert interrupted writes. Return the number of changed files."""
+        """Finish or revert interrupted writes. Return the number of files that were changed."""
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)
@@ -95,9 +98,11 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap a file with its target. Return 0 if the target was just edited, else 1.
+        """Swap a file in the journal with its target.
 
-        `target_mark` is None if there is no target.
+        Return 1, or 0 if the target was edited in the meantime.
+
+        `target_mark` is None if the target does not exist.
         """
         target, journal_file = self.root / step.target, self.journal / step.journal_name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +129,7 @@ class Recovery:
 
 
 def _with_touched_target(step: Step, target: Path) -> Step:
-    """Update `step` if a program has touched its target without editing it."""
+    """Return `step` with a new mark if a program has touched the target without editing it."""
     mark = link_mark(target)
     if mark is None or mark in (step.before, step.after):
         return step

@@ -1,4 +1,4 @@
-"""Recently replaced files, kept in case an editor still writes to them."""
+"""Recently replaced files. They are kept in case an editor still writes to them."""
 
 import filecmp
 import logging
@@ -33,7 +33,7 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, names: Iterable[str]) -> None:
-        """Move a finished write's record and old files to .bifolio/replaced/. Raises OSError."""
+        """Move the record and the old files of a finished write to .bifolio/replaced/. Raises OSError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -43,7 +43,10 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def copy_edit(self, file: Path, path: str) -> None:
-        """Copy an edited file before it returns to `path`, where the edit may be overwritten."""
+        """Copy a file that has been edited, before it is moved back to `path`.
+
+        There, the edit may be overwritten.
+        """
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         with suppress(OSError):  # Ignore failures, so that the edit is moved back even if the disk is full.
             step = Step(path, f"{name}.edit", link_mark(file), None)
@@ -68,7 +71,10 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete files replaced more than `retention_s` ago, but move edited ones to .bifolio/unsaved/."""
+        """Delete the files that were replaced more than `retention_s` ago.
+
+        Files that have been edited since are moved to .bifolio/unsaved/ instead.
+        """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
             release = self._release_copy if record.suffix == _RESTORED_SUFFIX else self._release
@@ -115,7 +121,7 @@ class ReplacedFiles:
 
 
 def move_to_unsaved(state: Path, file: Path, path: str) -> Path:
-    """Move a file to an unused path in .bifolio/unsaved/, and return that. Raises OSError."""
+    """Move a file to an unused path in .bifolio/unsaved/, and return this path. Raises OSError."""
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     first = target = folder / path

@@ -64,7 +64,10 @@ class Store:
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) for a file without them. `modified` is in seconds since 1970."""
+        """Return createdAt and updatedAt for a file that does not contain them.
+
+        `modified` is the file's modification time in seconds since 1970.
+        """
         derived = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
             return min(derived[0], self.timestamps(str(published), _FAR_S)[0]), derived[1]
@@ -92,9 +95,9 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def parse_file(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse a file. Return None if it belongs to no content type.
+        """Parse the bytes of a file. Return None if the file belongs to no content type.
 
-        In content/uploads/, only bucket files' descriptions are parsed.
+        In content/uploads/, this parses only the description files of files in the bucket.
         """
         claim = self.layout.claim(path)
         try:
@@ -137,7 +140,10 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return a media file's entry. `described` and `beside` belong to its description file."""
+        """Return the entry of a media file.
+
+        `described` and `beside` are the bytes and the signature of its description file.
+        """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
         description: Tree = None
@@ -167,7 +173,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse a bucket file's description, or return None for other files."""
+        """Parse the description file of a media file in the bucket. Return None for other files."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None

@@ -1,4 +1,4 @@
-"""Temporary files and folders, locked while in use, and their cleanup."""
+"""Temporary files and folders. They are locked as long as they are used, and deleted when they are not."""
 
 import shutil
 import tempfile
@@ -43,7 +43,7 @@ def temporary_file(root: Path) -> Iterator[IO[bytes]]:
 
 
 def sweep_temporary(root: Path) -> int:
-    """Delete what killed processes left behind. Return the number of files and folders."""
+    """Delete temporary files and folders of processes that were killed. Return how many were deleted."""
     state, removed = root / STATE_FOLDER, 0
     if state.is_symlink():
         return removed

@@ -1,4 +1,4 @@
-"""Undo storage: old contents of recently changed files."""
+"""Storage for undo: the old versions of recently changed files."""
 
 import errno
 import hashlib
@@ -30,9 +30,10 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class UndoableFile:
-    """A changed file. `after` is the new content's digest, and `claim` describes its document.
+    """A changed file. `after` is the digest of its new bytes, and `claim` describes the document in it.
 
-    `before` is the old text. It is None for a new file, or if `copy` names a media file's copy.
+    `before` is the old text. It is None if the file is new, or if it is a media file. `copy` is the name of
+    the copy of an old media file.
     """
 
     path: str
@@ -44,7 +45,7 @@ class UndoableFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A permission for the write and its undo, such as `update` for articles."""
+    """A permission that is needed for a write and for its undo, such as `update` for articles."""
 
     uid: str
     verb: str
@@ -72,9 +73,9 @@ def digest_of_file(path: Path) -> str:
 def read_undoable_files(
     root: Path, writes: Iterable[Write], copies: "MediaCopies"
 ) -> tuple[UndoableFile, ...]:
-    """Return the files' old contents, with media files added to `copies`. Raises OSError.
+    """Return the old versions of the files. Copies of media files are made by `copies`. Raises OSError.
 
-    Return () if one can't be restored later, for example because it is too large.
+    Return () if one of the files can't be restored later, for example because it is too large.
     """
     kept, size = [], 0
     for write in writes:
@@ -120,7 +121,7 @@ def pack(write: UndoableWrite) -> bytes:
 
 
 def unpack(data: bytes) -> UndoableWrite:
-    """Deserialize a write. Raises ValueError if it is damaged or of another version."""
+    """Deserialize a write. Raises ValueError if the data is damaged or was written by another version."""
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
         raise ValueError("a saved write is damaged")
@@ -144,7 +145,7 @@ MAX_COPIED_BYTES = 1024 * 1024 * 1024  # the limit for the copies of media files
 
 
 class UndoFolder:
-    """Folder of a site's undoable writes."""
+    """Folder that contains a site's undoable writes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -177,7 +178,7 @@ class UndoFolder:
 
 
 def undo_folder(root: Path) -> Path:
-    """Create the undo folder if necessary. Raises OSError."""
+    """Return the undo folder. If it does not exist, create it. Raises OSError."""
     folder = state_folder(root) / "undo"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
@@ -214,9 +215,9 @@ def _delete(folder: Path, record: Path) -> None:
 
 
 def _make_room(folder: Path, size: int, new_copies: Collection[str]) -> None:
-    """Delete writes older than RETENTION_S, and the oldest ones while the folder exceeds a limit.
+    """Delete writes older than RETENTION_S. If the folder exceeds a limit, delete the oldest writes too.
 
-    This includes the new write's `size` bytes and `new_copies`.
+    The folder's size includes the `size` of the new write in bytes, and its `new_copies`.
     """
     records, copied = [], {name: (folder / name).stat().st_size for name in new_copies}
     known = set(new_copies)
@@ -260,7 +261,7 @@ class MediaCopies:
         return self._bytes <= MAX_MEDIA_BYTES
 
     def make(self, write: Write) -> str:
-        """Copy the old file, and return the copy's name. Raises OSError."""
+        """Copy the old version of a file, and return the name of the copy. Raises OSError."""
         folder = undo_folder(self._root)
         name = f"{secrets.token_hex(16)}{COPY_SUFFIX}"
         self._names.append(name)
@@ -281,12 +282,12 @@ class MediaCopies:
 
 
 class UndoRecorder:
-    """Recorder of a write that can be undone."""
+    """Recorder of a write, so that the write can be undone."""
 
     def __init__(
         self, root: Path, caller: str, permits: Collection[Permit], claim: Callable[[str], str]
     ) -> None:
-        """Prepare to record a write. `claim` describes a path's document."""
+        """Prepare to record a write. `claim` returns a description of the document at a path."""
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
         self._claim = claim
         # The id stays "" if the write can't be undone. `texts` contains paths, old texts and new texts.
@@ -295,7 +296,10 @@ class UndoRecorder:
 
     @contextmanager
     def recording(self, writes: Collection[Write]) -> Iterator[None]:
-        """Store what the block replaces. If this fails, the block still runs, but can't be undone."""
+        """Run a block, and store the old versions of the files that it replaces.
+
+        If storing them fails, the block still runs, but the write can't be undone.
+        """
         files: tuple[UndoableFile, ...] = ()
         copies = MediaCopies(self._folder.root)
         try:

@@ -1,4 +1,4 @@
-"""Files that can't be read, whose last valid document is still served (spec.md 1)."""
+"""Files that can't be read. The last valid version of their documents is still served (spec.md 1)."""
 
 import logging
 import os
@@ -31,7 +31,10 @@ def find_own_id(data: bytes) -> str:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return `after`, with the old document if the file is now invalid or has the same values."""
+    """Return `after`.
+
+    If the file is now invalid, or its values are the same, keep the document of `before`.
+    """
     if before is None or before.document is None or after is None:
         return after
     if after.broken or (after.document and equal(before.document, after.document)):
@@ -44,7 +47,10 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an exception to a problem. Unexpected exceptions are logged."""
+    """Convert an exception that occurred when reading a file to a problem.
+
+    Unexpected exceptions are logged.
+    """
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""Lock for one writer to a site at a time."""
+"""Lock that lets only one process or thread write to a site at a time."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """A site's write lock, whose file counts writes for other processes."""
+    """The write lock of a site. Its file contains the number of writes, which other processes can read."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -51,7 +51,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def set_counter(self, number: int) -> None:
-        """Set the number of writes. The caller must hold the lock."""
+        """Set the number of writes in the lock file. The caller must hold the lock."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -60,7 +60,10 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, stack: ExitStack) -> OSError | None:
-    """Acquire a lock until `stack` is closed, or return its OSError. Raises BusyError."""
+    """Acquire a lock, which is held until `stack` is closed.
+
+    Return the OSError if the path can't be locked. Raises BusyError after the deadline.
+    """
     try:
         if not lock.acquire(deadline - time.monotonic()):
             raise BusyError()

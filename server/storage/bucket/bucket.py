@@ -54,7 +54,7 @@ _UNUSED_PREFIX = "/.bifolio"  # No object has this prefix, so listing it is a fa
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """Object in a bucket listing. `key` excludes the configured prefix."""
+    """Object in a bucket listing. `key` does not contain the configured prefix."""
 
     key: str
     size: int
@@ -63,7 +63,7 @@ class ListedObject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStat:
-    """Modification time and entity tag (ETag)."""
+    """Modification time and entity tag (ETag) of an object."""
 
     modified: datetime
     tag: str
@@ -71,7 +71,7 @@ class ObjectStat:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedObject:
-    """Result of downloading an object."""
+    """Result of downloading an object: its SHA-256 hash, entity tag and attributes."""
 
     sha256: str
     tag: str
@@ -79,9 +79,9 @@ class DownloadedObject:
 
 
 class Bucket:
-    """Thread-safe client for a bucket and key prefix. Each process needs its own.
+    """Thread-safe client for the objects in a bucket whose keys have a prefix.
 
-    All methods raise BucketError if the bucket fails or times out.
+    Each process needs its own client. All methods raise BucketError if the bucket fails or times out.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file, unless it was uploaded less than MIN_RESEND_AGE ago.
+        """Upload a file, if it was not uploaded in the last MIN_RESEND_AGE.
 
         Return True if this call uploaded it.
         """
@@ -159,7 +159,9 @@ class Bucket:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float = 3600) -> None:
-        """Download an object. Raises MissingObjectError if it is missing or damaged.
+        """Download an object into the file `into`.
+
+        Raises MissingObjectError if the object is missing or damaged.
 
         After an error, `into` can contain invalid data.
         """
@@ -231,7 +233,7 @@ class Bucket:
             return ObjectStat(found["last_modified"], found["e_tag"] or "")
 
     def read(self, key: str, target: IO[bytes], max_bytes: int) -> DownloadedObject | None:
-        """Download an object. Return None if it is missing or larger than `max_bytes`."""
+        """Download an object into `target`. Return None if it is missing or larger than `max_bytes`."""
         digest = hashlib.sha256()
         with self._requesting():
             try:
@@ -247,7 +249,7 @@ class Bucket:
         return DownloadedObject(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
 
     def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
-        """Upload a file, replacing any existing object. Return its entity tag."""
+        """Upload a file, which replaces any existing object with this key. Return its entity tag."""
         with self._requesting():
             made = obstore.put(
                 self._store,
@@ -264,7 +266,7 @@ class Bucket:
             return obstore.sign(self._store, "GET", key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Raise BucketError if the bucket is unreachable or denies access."""
+        """Raise BucketError if the bucket is unreachable or denies access to it."""
         for _ in self.list_objects(_UNUSED_PREFIX):
             return
 

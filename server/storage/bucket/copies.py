@@ -1,4 +1,4 @@
-"""Size-limited local cache of bucket objects."""
+"""Local cache of bucket objects, with a limit on its size."""
 
 import os
 import tempfile
@@ -29,7 +29,7 @@ class Source(Protocol):
     """Place to fetch objects from, such as a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float) -> None:
-        """Write an object's content to `into`. Raises BucketError."""
+        """Write an object's bytes to `into`. Raises BucketError."""
 
 
 class LocalObjectCache:
@@ -44,9 +44,9 @@ class LocalObjectCache:
         self._turns = [threading.Lock() for _ in range(_TURNS)]
 
     def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
-        """Open an object, downloaded from `source` if necessary.
+        """Open an object in the cache. If it is not in the cache, it is downloaded from `source`.
 
-        Raises BucketError, StorageError, or BusyError if too many downloads are waiting.
+        Raises BucketError or StorageError. Raises BusyError if too many downloads are waiting.
         """
         file = self._kept(object_)
         if file is not None:
@@ -96,7 +96,7 @@ class LocalObjectCache:
 
     @contextmanager
     def _download_slot(self, object_: StoredObject) -> Iterator[None]:
-        """Limit concurrent downloads. Raises BusyError."""
+        """Limit the number of downloads at the same time. Raises BusyError if too many are waiting."""
         turn = self._turns[int(object_.sha256[:4], 16) % _TURNS]
         if not turn.acquire(blocking=False):
             # A thread that waits has no place, so an object that is slow does not delay others.

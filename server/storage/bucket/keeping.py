@@ -54,14 +54,15 @@ class Target(Protocol):
     """Place to upload objects to, such as a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file. Return False if the object already existed. Raises BucketError."""
+        """Upload a file. Return False if the object already exists. Raises BucketError."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaUploader:
-    """Uploader for media files, which creates images' variants in the folder `formats`.
+    """Uploader for media files. It also creates and uploads the resized variants of images.
 
-    It also adds the files to the cache `copies`, which may have `max_cache_bytes`.
+    The variants are created in the folder `formats`. If `copies` is set, the uploaded files are also added to
+    this cache, which may contain up to `max_cache_bytes`.
     """
 
     target: Target
@@ -71,7 +72,10 @@ class MediaUploader:
     placeholders: bool = False
 
     def upload(self, source: Path, extension: str) -> StoredFile:
-        """Upload a file and its variants. Raises BucketError, or OSError if `source` can't be read."""
+        """Upload a file and its resized variants.
+
+        Raises BucketError, or OSError if `source` can't be read.
+        """
         ext = bucket_extension(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

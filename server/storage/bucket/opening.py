@@ -31,7 +31,8 @@ def require_library(settings: Settings) -> None:
 def open_bucket(settings: Settings, *, long_timeouts: bool = False, short_timeouts: bool = False) -> "Bucket":
     """Return this process's client for the bucket. Raises BucketError if obstore is not installed.
 
-    Only the first call can set `long_timeouts`. `short_timeouts` selects a separate client.
+    `long_timeouts` has an effect only in the first call. If `short_timeouts` is set, a second client with
+    short timeouts is returned.
     """
     place = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     key = (*place, short_timeouts)

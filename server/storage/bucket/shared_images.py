@@ -1,4 +1,4 @@
-"""Transformed images in a site's bucket, for all its machines (docs/images.md)."""
+"""Transformed images in a site's bucket, shared by all machines that serve the site (docs/images.md)."""
 
 import logging
 import os
@@ -46,7 +46,10 @@ _FORMATS = {media_type: name for name, media_type in MEDIA_TYPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class SharedImage:
-    """Transformed image. `key` identifies the original image and the transformation."""
+    """Reference to a transformed image in the bucket.
+
+    `key` identifies the original image and the transformation.
+    """
 
     images: "SharedImages"
     settings: Settings
@@ -68,14 +71,14 @@ class SharedImage:
 
 @dataclass(frozen=True, slots=True)
 class _SeenObject:
-    """Object that was in the bucket at `seen_at` (time.monotonic())."""
+    """Entity tag of an object that was in the bucket at `seen_at` (time.monotonic())."""
 
     tag: str
     seen_at: float
 
 
 class _Download:
-    """Writer that also keeps the file's first bytes in `head`."""
+    """Writer to a file that also keeps the first bytes of the file in `head`."""
 
     def __init__(self, into: IO[bytes]) -> None:
         self._into, self.head = into, b""
@@ -86,7 +89,7 @@ class _Download:
 
 
 class SharedImages:
-    """Client for the transformed images, shared by a process's threads."""
+    """Client for the transformed images in the bucket, shared by the threads of a process."""
 
     def __init__(self) -> None:
         # Saves a request to the bucket, some 10 ms.
@@ -153,7 +156,7 @@ class SharedImages:
             self._pending.discard(image.path)
 
     def _ensure_uploaded(self, image: SharedImage, file: Path) -> None:
-        """Upload the image if it is missing, or was last uploaded more than USE_INTERVAL_S ago.
+        """Upload the image if it is missing, or if it was last uploaded more than USE_INTERVAL_S ago.
 
         Raises BucketError or OSError.
         """
@@ -190,9 +193,10 @@ class SharedImages:
             self._added = sys.maxsize
 
     def _evict(self, bucket: "Bucket", max_bytes: int) -> None:
-        """Delete the least recently used images above `max_bytes` in total.
+        """Delete the least recently used images if all images together are larger than `max_bytes`.
 
-        Images that clients may be fetching are deleted only above twice `max_bytes`.
+        Images used in the last USE_INTERVAL_S are deleted only if all images together are larger than twice
+        `max_bytes`, because clients may be downloading them.
         """
         try:
             listed = [one for one in bucket.list_objects(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]
@@ -216,7 +220,7 @@ class SharedImages:
             self._added, self._full_until = sys.maxsize, time.monotonic() + FULL_S
 
     def _run_later(self, task: Callable[[], None]) -> bool:
-        """Run a task in the background. Return False if too many wait."""
+        """Run a task in the background. Return False if too many tasks are already waiting."""
         with self._lock:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="shared-images", daemon=True)

@@ -1,4 +1,4 @@
-"""Access to a site's bucket, with a limit on concurrent transfers."""
+"""Access to a site's bucket, with a limit on the number of transfers at the same time."""
 
 import threading
 import time
@@ -24,12 +24,12 @@ SIGNED_URL_TTL_S = 900
 
 
 def delivery_mode(settings: Settings) -> str:
-    """Return REDIRECT, STREAM or SIGN (a redirect to a signed URL)."""
+    """Return how media files are delivered: REDIRECT, STREAM, or SIGN (a redirect to a signed URL)."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """A site's bucket, if configured. `formats` is the folder of the images' variants."""
+    """A site's bucket, if one is configured. `formats` is the folder of the resized variants of images."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, LocalObjectCache(root)
@@ -40,7 +40,7 @@ class SiteBucket:
     def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
         """Upload a media file. Return None if no bucket is configured.
 
-        Raises BucketError, BusyError, or OSError if `source` can't be read.
+        Raises BucketError or BusyError, or OSError if `source` can't be read.
         """
         if not settings.media.store:
             return None
@@ -61,14 +61,17 @@ class SiteBucket:
         return self._copies.has(object_)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL to redirect to, or "" if the server sends the object. Raises BucketError."""
+        """Return the URL to redirect to, or "" if the server must send the object itself.
+
+        Raises BucketError.
+        """
         mode = delivery_mode(self._with_store(settings))
         if mode == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
         return open_bucket(settings).sign(object_.key, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Return True if the bucket is reachable or none is configured."""
+        """Return True if the bucket is reachable, or if no bucket is configured."""
         if not settings.media.store:
             return True
         with self._checking:
@@ -93,7 +96,10 @@ class SiteBucket:
 
 
 class _BucketCheck:
-    """Background check that the bucket is reachable. Callers wait for CHECK_TIMEOUT_S at most."""
+    """Background check whether the bucket is reachable.
+
+    Callers wait at most CHECK_TIMEOUT_S for the result.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()

@@ -1,4 +1,4 @@
-"""References to bucket objects in description files."""
+"""References to bucket objects, as written in the description files of media files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\d{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """Reference to an object of `size` bytes in a bucket."""
+    """Reference to an object in a bucket. `size` is in bytes, and `ext` is its file name extension."""
 
     sha256: str
     ext: str
@@ -44,7 +44,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """Media file in a bucket. Fields other than `object` are for images."""
+    """Media file in a bucket. Only images have values in the fields other than `object`."""
 
     object: StoredObject
     width: int | None = None
@@ -75,7 +75,7 @@ class StoredFile:
 
 
 def bucket_extension(extension: str) -> str:
-    """Return an extension for bucket keys, or "" if it has invalid characters."""
+    """Return the extension for an object's key, or "" if `extension` has invalid characters."""
     return extension.lower() if _EXT.fullmatch(extension) else ""
 
 
@@ -85,7 +85,7 @@ def is_stored(description: Tree) -> bool:
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse a description file's references. Raises ValueError with a message for users."""
+    """Parse the references in a description file. Raises ValueError with a message for users."""
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})
@@ -103,9 +103,9 @@ def _read_placeholder(file: Mapping[str, Tree]) -> Placeholder | None:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object in a file's `provider_metadata`, or None if there is none.
+    """Return the bucket object in a file's `provider_metadata`, or None if it names none.
 
-    If `format_` is set, return the object of that resized variant.
+    If `format_` is set, return the object of the resized variant with this name.
     """
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None

@@ -1,4 +1,4 @@
-"""Commits to branches that are not checked out. Hooks do not run."""
+"""Commits to branches that are not checked out. Git hooks do not run."""
 
 import os
 import tempfile
@@ -37,10 +37,10 @@ def make_commit(
     files: Mapping[str, bytes | Path | GitFile | None],
     metadata: CommitMetadata,
 ) -> str:
-    """Create a commit on no branch, and return its id.
+    """Create a commit that no branch points to, and return its id.
 
-    `files` maps paths to bytes, a file to copy, a blob in git, or None (deleted). Raises GitError,
-    StorageError, or ConflictError for a path that can't be written.
+    `files` maps each path to its bytes, a file to copy, a blob in git, or None to delete the file. Raises
+    GitError or StorageError. Raises ConflictError if a path can't be written.
     """
     # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])

@@ -1,4 +1,4 @@
-"""Local branches. The functions raise GitError, and leave working trees unchanged."""
+"""Local branches. The functions raise GitError, and don't change any working tree."""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _POLL_INTERVAL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Local branch. `problem` is set if its last commit can't be read."""
+    """Local branch with its last commit. `problem` is not "" if this commit can't be read."""
 
     name: str
     commit: str
@@ -82,7 +82,10 @@ def merged_branches(root: Path) -> frozenset[str]:
 
 
 def _separate_damaged(root: Path) -> tuple[list[str], list[Branch]]:
-    """Return intact branches' refs, and damaged branches, which would make git list none."""
+    """Return the refs of all intact branches, and the damaged branches.
+
+    If a branch is damaged, git can't list any branches with their commits.
+    """
     output = git_or_fail(root, "for-each-ref", "--format=%(objectname) %(refname)", BRANCH_PREFIX)
     refs = [line.partition(" ")[::2] for line in output.splitlines()]
     ids = "".join(f"{commit}\n" for commit, _ in refs)
@@ -102,7 +105,9 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Return True if the name is valid, and no commit id or other git name."""
+    """Return True if the name is valid for a branch, and does not mean something else in git, such as a
+    commit.
+    """
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or is_special_git_name(name.upper()) or is_special_git_name(name.lower()):
@@ -117,10 +122,10 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, reason: str) -> bool:
-    """Move a branch from the commit `before`, or create it if that is "".
+    """Move a branch from the commit `before` to `commit`. If `before` is "", create the branch.
 
-    Return False if another process has moved it, or another branch blocks the name. Raises GitBusyError if it
-    stays locked. `reason` is for the reflog.
+    Return False if another process has moved it, or if another branch blocks the name. Raises GitBusyError if
+    the branch stays locked. `reason` is written to the reflog.
     """
     nothing = "0" * len(commit)
     options = ("-m", f"bifolio: {reason}", "--create-reflog")
@@ -128,9 +133,9 @@ def move_branch(root: Path, name: str, commit: str, before: str, reason: str) ->
 
 
 def delete_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch at `commit`, or return False if it has moved.
+    """Delete a branch that is at `commit`. Return False if it has moved.
 
-    Raises GitBusyError if it stays locked.
+    Raises GitBusyError if the branch stays locked.
     """
     # `git branch --delete` would also delete a commit that another process has just added.
     is_deleted = _update_ref(root, name, commit, ("-d", BRANCH_PREFIX + name, commit))
@@ -141,7 +146,7 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref`, or return False if the branch is not at `before`."""
+    """Run `git update-ref`. Return False if the branch is not at `before`."""
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:
@@ -159,7 +164,7 @@ def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) ->
 
 
 def wait_for_branch_lock(root: Path, name: str, deadline: float | None = None) -> None:
-    """Wait for a branch's lock. Raises GitBusyError after the deadline, or if the lock is stale.
+    """Wait until a branch is unlocked. Raises GitBusyError after the deadline, or if the lock is stale.
 
     The default deadline is BRANCH_LOCK_TIMEOUT_S from now.
     """
@@ -182,7 +187,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def worktree_of(root: Path, name: str) -> str:
-    """Return the folder in which a branch is checked out, or "" if there is none."""
+    """Return the folder in which a branch is checked out, or "" if it is not checked out."""
     output = git_or_fail(root, "for-each-ref", "--format=%(worktreepath)", BRANCH_PREFIX + name)
     return output.rstrip("\n")
 
@@ -202,7 +207,7 @@ def _first_line(file: Path) -> str:
 
 
 def remove_new_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch that is at `commit` and not checked out. Return True if this call deleted it."""
+    """Delete a branch if it is at `commit` and is not checked out. Return True if this call deleted it."""
     return not worktree_of(root, name) and delete_branch(root, name, commit)
 
 

@@ -18,7 +18,7 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def temporary_checkout(root: Path, commit: str) -> Iterator[Path]:
-    """Check out a commit in a temporary clone, and yield the site there. Raises StorageError."""
+    """Check out a commit in a temporary clone, and yield the site's folder in it. Raises StorageError."""
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
             site = _check_out(root, commit, Path(folder).resolve() / "clone")
@@ -28,7 +28,7 @@ def temporary_checkout(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[str, Path]:
-    """Write files from git to `folder`, with git's filters. Raises StorageError."""
+    """Write files from git to `folder`, with git's filters, and return the paths. Raises StorageError."""
     prefix = prefix_of(root)
     entries = [
         b"%b %b\t%b\0" % (f.mode.encode(), f.id.encode(), os.fsencode(prefix + p)) for p, f in files.items()
@@ -47,7 +47,7 @@ def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace files with their versions in a commit, except submodules.
+    """Replace the files at `paths` with their versions in a commit. Submodules are left out.
 
     Raises CommitError or OSError.
     """
@@ -57,9 +57,9 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, revert: bool) -> bool:
-    """Finish or revert an interrupted checkout, except files edited since.
+    """Finish an interrupted checkout or, if `revert` is set, undo it. Files that were edited since are kept.
 
-    Return True if files changed. Raises CommitError or OSError.
+    Return True if files have changed. Raises CommitError or OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -80,7 +80,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None) -> bool:
-    """Return True if the file on disk is `file`, or neither exists. Raises CommitError."""
+    """Return True if the file on disk equals `file`, or if both do not exist. Raises CommitError."""
     full = repository.full(path)
     place = repository.top / full
     if file is None:  # A folder at this path is allowed, because it may contain other new files.
@@ -99,7 +99,7 @@ def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None
 
 
 def blocking_files(repository: Repository, files: Tree) -> set[str]:
-    """Return existing files that block `files`: a file `a` blocks `a/b`."""
+    """Return the existing files that block `files`. For example, a file `a` blocks `a/b`."""
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
         place = repository.root / path

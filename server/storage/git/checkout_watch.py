@@ -1,4 +1,4 @@
-"""Detection of checkouts during a branch's move."""
+"""Detection of checkouts that run at the same time as a branch is moved."""
 
 import time
 from collections.abc import Callable, Collection
@@ -34,7 +34,10 @@ _POLL_INTERVAL_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class BranchMove:
-    """Move of a branch from the commit `before`. `paths` are the files that differ."""
+    """Move of a branch from the commit `before` to `commit`.
+
+    `paths` are the files that differ between these commits.
+    """
 
     name: str
     commit: str
@@ -43,9 +46,9 @@ class BranchMove:
 
 
 class BranchMover:
-    """Mover of a branch that a git command may be checking out.
+    """Mover of a branch that a git command may be checking out at the same time.
 
-    The constructor records the indexes; then call `move` and `confirm_or_revert`.
+    The constructor records git's indexes. Then call `move`, followed by `confirm_or_revert`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -54,7 +57,7 @@ class BranchMover:
         self._moved_at = 0.0
 
     def move(self, move: BranchMove, reason: str) -> bool:
-        """Move a branch, or return False if it is checked out or another process has moved it.
+        """Move a branch. Return False if it is checked out or another process has moved it.
 
         Raises GitBusyError or GitError.
         """
@@ -66,9 +69,10 @@ class BranchMover:
         return moved
 
     def confirm_or_revert(self, move: BranchMove) -> bool:
-        """Return True, or undo the move if a checkout of the old commit ran meanwhile.
+        """Return True if the branch can stay moved.
 
-        It can't be undone after another commit. Raises GitBusyError or GitError.
+        If a checkout of the old commit ran during the move, undo the move and return False. The move can't be
+        undone if there has been another commit since. Raises GitBusyError or GitError.
         """
         try:
             self._wait_for_checkouts()
@@ -87,7 +91,7 @@ class BranchMover:
         _wait_until(lambda: not self._has_new_index(), _MAX_NEW_INDEX_S)
 
     def _wait(self) -> None:
-        """Wait for git commands that change files. Raises GitBusyError."""
+        """Wait until no git command is changing files. Raises GitBusyError if this takes too long."""
         _wait_until(lambda: not self._is_locked())
         if self._is_locked():
             raise GitBusyError("A git command is changing files, and has locked the index; try again")

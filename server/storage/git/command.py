@@ -1,6 +1,6 @@
-"""Safe git commands in untrusted repositories.
+"""Git commands that are safe in untrusted repositories.
 
-Only `git_as_owner` runs the repository's hooks, filters and signing program.
+The exception is `git_as_owner`, which runs the repository's hooks, filters and signing program.
 """
 
 import logging
@@ -111,7 +111,10 @@ def git(
     seconds: float | None = None,
     objects: Path | None = None,
 ) -> str | None:
-    """Run a git command like `git_bytes`, and return text. New objects go to `objects`, if set."""
+    """Run a git command like `git_bytes`, and return its output as text.
+
+    If `objects` is set, new objects are stored in this folder.
+    """
     output, _ = _find(root, arguments, stdin, index, filters, seconds, objects=objects)
     return None if output is None else output.decode(errors="surrogateescape")
 
@@ -125,10 +128,11 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command with the named `filters` disabled. If `into` is set, it receives the output.
+    """Run a git command, and return its output. If `into` is set, the output is written to that file.
 
-    Return None if the command finds nothing (exit status 1), or there is no git or readable repository.
-    Raises GitTimeoutError or GitError.
+    `filters` are the names of the git filters to disable. Return None if the command finds nothing (exit
+    status 1), if git is not installed, or if there is no readable repository. Raises GitTimeoutError or
+    GitError.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -141,7 +145,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command, and return text. Raises GitError."""
+    """Run a git command, and return its output as text. Raises GitError if it returns an error."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -154,7 +158,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command. Raises GitError."""
+    """Run a git command, and return its output. Raises GitError if it returns an error."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -209,7 +213,7 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def trust_command(root: Path) -> str:
-    """Return the command that makes git trust the repository, or "" if git already does."""
+    """Return the command with which a user makes git trust the repository, or "" if git already trusts it."""
     command, environment = _harmless_command(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -236,9 +240,9 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Return a command's exit status, output and error output.
+    """Return the exit status, output and error output of a command.
 
-    After a timeout, its children are killed too. Raises OSError or TimeoutExpired.
+    After a timeout, the command and its child processes are killed. Raises OSError or TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.
@@ -261,7 +265,7 @@ def _run(
 def git_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command with the repository's hooks, filters and signing program.
+    """Run a git command that runs the repository's hooks, filters and signing program.
 
     Raises CommitError with the message from git or a hook.
     """
@@ -307,7 +311,7 @@ def is_disk_full_error(stderr: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return all git filters, or None if one can't be disabled. Raises GitError."""
+    """Return the names of all git filters, or None if one of them can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))

@@ -1,4 +1,4 @@
-"""Commits of exactly these contents, even if the files have changed since."""
+"""Commits of exactly the bytes that were written, even if the files have changed since."""
 
 import os
 import re
@@ -58,7 +58,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author for `git commit`, or None if git knows none."""
+    """Return the author that `git commit` would use, or None if git has no author configured."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -69,7 +69,7 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """Input for a commit. Times are in seconds since 1970."""
+    """Input for creating a commit. Times are in seconds since 1970."""
 
     files: Mapping[str, bytes | Path | None]  # new contents: bytes, a file to copy, or None to delete
     message: str
@@ -89,7 +89,7 @@ class NewCommit:
 class PreparedCommit:
     """Commit that no branch points to yet. `commit` is "" if nothing has changed.
 
-    `changed_files` is None if git hooks may have changed more.
+    `changed_files` is None if git hooks may have changed further files.
     """
 
     commit: str = ""
@@ -101,10 +101,10 @@ class PreparedCommit:
 
 
 def store_changed_files(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the contents in git, and return the files to change in a commit on `head`.
+    """Store the new contents in git, and return the files that a commit on `head` must change.
 
-    Omits unchanged files, files that others have committed since and, except in merges, ignored and nested
-    files. Raises CommitError.
+    Unchanged files and files that others have committed since are left out. Ignored files and files in nested
+    repositories are left out too, except in a merge. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -149,7 +149,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch."""
+    """Create a commit on top of `head`, and return its id. The branch is not moved."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.author_time} +0000".encode(),
@@ -192,7 +192,7 @@ def quote_path(path: bytes) -> bytes:
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit like `git commit`, with hooks and signature, but on no branch.
+    """Create a commit like `git commit`, with hooks and a signature, but without moving a branch.
 
     Return "" if nothing has changed. Raises CommitError.
     """
@@ -214,9 +214,9 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Recreate a commit on `head`, without hooks. Return "" if `head` has its changes.
+    """Create a commit's changes again as a commit on `head`, without hooks.
 
-    `by_git` is True after `prepare_by_git`.
+    Return "" if `head` already contains the changes. `by_git` is True if `prepare_by_git` created `commit`.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -257,7 +257,7 @@ def _commit_tree(repository: Repository, new: NewCommit, head: str, environment:
 
 
 def run_hook(repository: Repository, environment: dict[str, str], name: str, *arguments: str) -> None:
-    """Run a git hook if it exists. Raises CommitError if it fails."""
+    """Run a git hook, if it exists. Raises CommitError if the hook fails."""
     command = ("hook", "run", "--ignore-missing", name, "--", *arguments)
     try:
         git_as_owner(repository.root, *command, environment=environment)
@@ -267,7 +267,10 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Return True if this is Bifolio's commit and changes a file. Raises GitError."""
+    """Return True if Bifolio created this commit, and the commit changes one of the paths.
+
+    Raises GitError.
+    """
     form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

@@ -1,4 +1,4 @@
-"""Queue of uncommitted writes."""
+"""Queue of writes that are not committed yet."""
 
 import json
 import os
@@ -27,7 +27,7 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """A write to commit. See NewCommit for `base`, `joins`, `ready` and `exact`."""
+    """A write that must be committed. `base`, `joins`, `ready` and `exact` mean the same as in NewCommit."""
 
     name: str
     author: str
@@ -47,12 +47,15 @@ class PendingWrite:
 
     @property
     def alone(self) -> bool:
-        """True if this write gets its own commit."""
+        """Whether this write gets a commit of its own."""
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """Queue of a site's uncommitted writes: staged before their files change, then queued."""
+    """Queue of a site's uncommitted writes.
+
+    A write is staged before its files change, and moves to the queue when they have changed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
@@ -63,7 +66,7 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Stage a write, and return its name. Raises StorageError."""
+        """Store a write before its files change, and return its name. Raises StorageError."""
         try:
             return self._stage(fields, files)
         except OSError as error:
@@ -86,7 +89,10 @@ class CommitQueue:
 
     @contextmanager
     def applying(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
-        """Apply a staged write, or drop it if the block fails. `beside` is checked out first."""
+        """Check out the files in `beside`, then run the block that applies the staged write.
+
+        If the block fails, these files are reverted, and the write is dropped.
+        """
         beside = fields.get("beside", ())
         try:
             check_out(root, fields["ready"], beside)
@@ -108,7 +114,10 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def recover(self, root: Path) -> bool:
-        """Queue or drop the staged writes of killed processes. Return True if files changed."""
+        """Queue or drop the staged writes of processes that were killed.
+
+        Return True if files have changed.
+        """
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
         # that staged these writes were killed.
@@ -133,7 +142,12 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, timeout_s: float) -> Iterator[bool]:
-        """Become the only committing thread. Yields False after `timeout_s`. Reentrant."""
+        """Let only one thread commit at a time.
+
+        Yields False if another thread still commits after `timeout_s`.
+
+        A thread may call it again inside the block.
+        """
         if self._committer == threading.get_ident():
             yield True
             return
@@ -175,13 +189,19 @@ class CommitQueue:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write, and store its commit id, or "" if it has none."""
+        """Remove a write from the queue, and store the id of its commit.
+
+        The id is "" if the write has no commit.
+        """
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def move_to_unsaved(self, write: PendingWrite, path: str) -> Path:
-        """Save a write's content in .bifolio/unsaved/. Raises OSError."""
+        """Save the bytes that a write has for `path` in .bifolio/unsaved/, and return the new path.
+
+        Raises OSError.
+        """
         content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
         assert content is not None
         copy.unlink(missing_ok=True)  # A killed process may have left this file.
@@ -192,7 +212,7 @@ class CommitQueue:
         return move_to_unsaved(self.folder.parent, copy, path)
 
     def take_commit_id(self, name: str) -> str:
-        """Remove and return a finished write's commit id, or "" if there is none."""
+        """Return the commit id of a finished write, and forget it. Return "" if there is none."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()

@@ -1,4 +1,4 @@
-"""Git commands that write objects, even to a full disk."""
+"""Git commands that store objects, and that clean up if the disk is full."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ _PREFIX = "tmp_objdir-bifolio-"
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """Raise StorageError instead of GitError if the disk is full."""
+    """In a `with` block, raise StorageError instead of GitError if the disk is full."""
     try:
         yield
     except GitError as error:
@@ -40,9 +40,9 @@ def storage_errors() -> Iterator[None]:
 
 
 def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
-    """Run a git command that writes objects. If it fails, none are kept.
+    """Run a git command that stores objects. If the command fails, none of its objects are kept.
 
-    Returns None like `git`. Raises GitError, or StorageError for a full disk.
+    Return None in the same cases as `git`. Raises GitError, or StorageError if the disk is full.
     """
     place = location(root)
     if place is None:
@@ -59,7 +59,7 @@ def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
 def write_objects_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that writes objects, with hooks and filters. Raises CommitError."""
+    """Run a git command that stores objects, with the repository's hooks and filters. Raises CommitError."""
     try:
         place = location(root)
         if place is None or disk_usage(place.common).free > MIN_FREE_BYTES:
@@ -73,7 +73,7 @@ def write_objects_as_owner(
 
 @contextmanager
 def object_folder(common: Path) -> Iterator[Path]:
-    """Yield a new folder for objects, which then move to the repository `common`."""
+    """Yield a new folder for objects. After the block, they are moved to the repository at `common`."""
     objects = common / "objects"
     with TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name:
         yield Path(name)
@@ -81,7 +81,10 @@ def object_folder(common: Path) -> Iterator[Path]:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Move objects and packs, a pack's index last, because git reads the pack once it exists."""
+    """Move objects and packs to another folder.
+
+    The index of a pack is moved last, because git reads the pack as soon as its index exists.
+    """
     for folder in source.iterdir():
         if not (target / folder.name).exists():
             with suppress(OSError):  # Another command has created the folder.

@@ -1,4 +1,4 @@
-"""Changes to git's index under its lock. The functions raise CommitError."""
+"""Changes to git's index, which is locked during the changes. The functions raise CommitError."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """A locked index. `before` is the old index's mark."""
+    """A locked git index. `before` is the mark of the old index."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -38,7 +38,10 @@ class LockedIndex:
         environment: Mapping[str, str],
         other_refs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the branch from `head`, and other refs. Raises CommitError if it has moved."""
+        """Move the branch from `head` to `commit`, and move `other_refs`.
+
+        Raises CommitError if the branch is no longer at `head`.
+        """
         lines = [f"update HEAD {commit} {head or self.repository.null_id}"]
         lines += [f"update {name} {to}" for name, to in other_refs.items()]
         stdin = "".join(f"{line}\n" for line in lines).encode()
@@ -55,7 +58,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Lock git's index, and prepare a new one with `changed`."""
+    """Lock git's index, and prepare a new index that contains the changed files."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     try:
         for _ in range(MAX_ATTEMPTS):
@@ -87,12 +90,15 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_hold_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process may hold the index lock, or was killed while holding it."""
+    """Return True if a Bifolio process may hold the index lock, or was killed when it held the lock."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove a killed Bifolio process's locks. Raises CommitError if git may be moving a branch."""
+    """Remove the locks of a Bifolio process that was killed.
+
+    Raises CommitError if git may be moving a branch.
+    """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
         _remove_ref_locks(repository, lock)
@@ -121,7 +127,7 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process, alive or killed, created the index lock."""
+    """Return True if the index lock was created by a Bifolio process, even if that process was killed."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
@@ -132,7 +138,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def index_entries_written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
-    """Return the index entries of files that are still as git wrote them."""
+    """Return the index entries of those files that have not changed since git wrote them."""
     if not paths:
         return {}
     # The index contains the times and inode of each file. A write by any other program changes at least one
@@ -151,7 +157,7 @@ def index_entries_written_by_git(repository: Repository, paths: list[str]) -> di
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index. Return its mark, or None if there is none."""
+    """Copy git's index. Return the mark of the index, or None if there is no index."""
     try:
         copy.unlink(missing_ok=True)  # Delete the old copy first, because it may be a hard link to the index.
         before = file_mark_of(repository.index)
@@ -163,7 +169,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update entries in an index file. None removes an entry."""
+    """Update entries in the index file `index`. An entry with the value None is removed."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.null_id)

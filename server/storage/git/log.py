@@ -1,4 +1,4 @@
-"""Commit log with changed files, cached on disk."""
+"""Log of commits and the files that they change, cached on disk."""
 
 import json
 import math
@@ -25,7 +25,7 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Change to a file. In a merge commit, it differs from all parents."""
+    """Change to a file in a commit. In a merge commit, the file differs from all parents."""
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -35,7 +35,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit. If it changes nothing in the site, author and message are empty."""
+    """A commit. If it changes no file of the site, author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -48,7 +48,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits in a file in `folder`, or in memory if that is None."""
+    """Cache of commits. They are stored in a file in `folder`, or only in memory if `folder` is None."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -57,7 +57,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors, or raise GitError."""
+        """Add a commit and its ancestors to the cache. Raises GitError."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -76,9 +76,9 @@ class CommitLog:
             self._read_from_git(commit, shallow)
 
     def history_of(self, commit: str, excluded: Iterable[str] = ()) -> Iterator[Commit]:
-        """Yield a commit and its ancestors, newest first and children before parents.
+        """Yield a commit and its ancestors, newest first, and children always before their parents.
 
-        Omits the history of the `excluded` commits.
+        The `excluded` commits and their ancestors are left out.
         """
         waiting = self._children(commit, stop := frozenset(excluded))
         ready: list[tuple[int, int, str]] = []
@@ -131,7 +131,7 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load the commits that other processes have added to the file, or empty a damaged file."""
+        """Load the commits that other processes have added to the file. If the file is damaged, empty it."""
         size = os.fstat(descriptor).st_size
         if size < self._position:
             self._position = 0
@@ -163,12 +163,15 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None) -> list[Commit]:
-    """Return the newest `limit` commits that revisions such as `main` and `^main` select. Raises GitError."""
+    """Return the newest `limit` commits that are selected by revisions such as `main` and `^main`.
+
+    Raises GitError.
+    """
     return _read(root, revisions, "-c", *([] if limit is None else [f"-n{limit}"]))
 
 
 def read_merges(root: Path, ids: Collection[str]) -> list[Commit]:
-    """Return merge commits with their changes to the first parent. Raises GitError."""
+    """Return merge commits, with their changes compared with the first parent. Raises GitError."""
     return _read(root, ids, "--no-walk=unsorted", "--first-parent", "-m") if ids else []
 
 
@@ -211,7 +214,10 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _restrict_to_folder(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the change within the folder `prefix`. A file moved into it counts as added."""
+    """Yield the change if it is in the folder `prefix`.
+
+    A file that was moved into the folder counts as added.
+    """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
     if is_inside and (was_inside or not change.before):

@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class ConflictRegion:
-    """Conflicting lines in each version of a file."""
+    """The conflicting lines of one conflict in each version of a file."""
 
     ours: str
     base: str
@@ -28,8 +28,10 @@ class ConflictRegion:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Merged text in four variants, which differ in conflicts: three contain one version's lines there,
-    `common` none.
+    """Merged text in four variants, which differ only where there are conflicts.
+
+    In each conflict, `ours`, `base` and `theirs` contain the lines of that version, and `common` contains no
+    lines.
     """
 
     ours: str
@@ -39,7 +41,7 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two versions of `base` by line. Return None if git can't merge them."""
+    """Merge two changed versions of `base` line by line. Return None if git can't merge them."""
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
     end = "\n" if merge_flag(*(text.endswith("\n") for text in texts)) else ""
@@ -97,9 +99,10 @@ def _parts(output: str, size: int) -> Iterator[str | ConflictRegion]:
 
 
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
-    """Merge into `ours` as git would. Return True if there were no conflicts.
+    """Merge `theirs` into the file `ours`, as git would. Return True if there were no conflicts.
 
-    `ours` stays unchanged if git can't merge. `size` and `labels` are for conflict markers.
+    If git can't merge the files, `ours` stays unchanged. `size` is the length of conflict markers, and
+    `labels` are the names in them.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]
@@ -117,7 +120,7 @@ def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequ
 
 
 def conflict_style() -> str:
-    """Return git's `merge.conflictStyle` setting, or "" if it is not set."""
+    """Return the value of git's setting `merge.conflictStyle`, or "" if it is not set."""
     try:
         done = subprocess.run(
             ["git", "config", "merge.conflictStyle"],

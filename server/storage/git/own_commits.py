@@ -1,4 +1,7 @@
-"""Records of Bifolio's commits, kept while queued writes to the same files need them."""
+"""Records of the commits that Bifolio created.
+
+A record is kept as long as a queued write to the same files needs it.
+"""
 
 import json
 from collections import defaultdict
@@ -22,14 +25,17 @@ class OwnVersion:
 
 
 class OwnCommits:
-    """Store of records in `folder`. A record's name contains the last write that needs it."""
+    """Store of records in `folder`. The name of each record contains the last write that needs the record."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
     def record(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
-        """Store a commit's versions, by path, until `last_reader` is committed. Raises OSError."""
+        """Store the versions of files, by path, that a commit contains. Raises OSError.
+
+        The record is kept until the write `last_reader` is committed.
+        """
         last = max(versions.values(), key=lambda version: version.write)
         path = self._folder / "-".join((_PREFIX, last_reader, last.write, last.commit or _UNCHANGED))
         path.unlink(missing_ok=True)  # An earlier attempt may have left this file.

@@ -1,4 +1,4 @@
-"""Resolution of names and times to commits."""
+"""Conversion of names and times to commits."""
 
 import os
 import re
@@ -26,7 +26,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """Return the checked-out commit, or "" before the first one. Raises GitError."""
+    """Return the id of the checked-out commit, or "" if there are no commits yet. Raises GitError."""
     name = _read_head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _read_ref_file(root, name):
         return commit
@@ -34,13 +34,13 @@ def head_commit(root: Path) -> str:
 
 
 def checked_out_branch(root: Path) -> str:
-    """Return the checked-out branch, or "" if HEAD is detached."""
+    """Return the name of the checked-out branch, or "" if HEAD is detached."""
     name = _read_head(root) or (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
     return name.removeprefix(BRANCH_PREFIX) if name.startswith(BRANCH_PREFIX) else ""
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit of a ref such as `refs/heads/main`, or "" if there is no such ref."""
+    """Return the commit that a ref such as `refs/heads/main` points to, or "" if there is no such ref."""
     if commit := _read_ref_file(root, name):
         return commit
     if not _may_exist(root, name):
@@ -72,7 +72,7 @@ def _read_ref_file(root: Path, name: str) -> str:
 
 
 def _may_exist(root: Path, name: str) -> bool:
-    """Return False if a ref certainly does not exist, without starting git."""
+    """Return False if a ref certainly does not exist. This does not start git."""
     place = location(root)
     if place is None:
         return False
@@ -89,9 +89,10 @@ def _may_exist(root: Path, name: str) -> bool:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the commit with a name, or "" if there is none.
+    """Return the id of the commit that has this name, or "" if there is none.
 
-    Ids take precedence, followed by tags, local branches, remote branches and other git names.
+    The name can be a commit id, a tag, a local branch, a remote branch or another name in git, in this order
+    of precedence.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -148,7 +149,7 @@ def branch_commit(root: Path, name: str) -> str:
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Return True for an ancestor or the same commit. Raises GitError."""
+    """Return True if a commit is an ancestor of `later`, or the same commit. Raises GitError."""
     try:
         return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
     except LookupError:
@@ -170,13 +171,13 @@ def _is_ancestor(root: Path, commit: str, later: str) -> bool:
 
 
 def are_commits(root: Path, *ids: str) -> bool:
-    """Return True if all ids are commits. Raises GitError."""
+    """Return True if all ids are ids of existing commits. Raises GitError."""
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
 def commits_outside_history(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the commits that don't exist or are not in the history of `later`. Raises GitError."""
+    """Return the commits that don't exist, or are not ancestors of `later`. Raises GitError."""
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
@@ -188,9 +189,9 @@ def commits_outside_history(root: Path, commits: Collection[str], later: str) ->
 
 
 def parse_time(text: str, *, end: bool = True) -> float | None:
-    """Convert a date or time to seconds since 1970, or return None.
+    """Convert a date or time to seconds since 1970. Return None if it is invalid.
 
-    A date means the end of that day in UTC or, if `end` is False, its start.
+    A date means the end of that day in UTC. If `end` is False, it means the start of the day.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -208,13 +209,16 @@ def parse_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the newest commit up to `time` on the first-parent line of `head`, or "" if there is none."""
+    """Return the newest commit that is not later than `time`, or "" if there is none.
+
+    Only `head` and the first parents from there are considered.
+    """
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
 def refs_cache_key(folder: Path, name: str) -> object:
-    """Return a key that changes whenever `name` might resolve to another commit."""
+    """Return a key that changes whenever the commit that `name` refers to may have changed."""
     common, base = folder / "commondir", re.split(r"[~^]", name, maxsplit=1)[0]
     try:
         shared = folder / common.read_text().strip() if common.exists() else folder

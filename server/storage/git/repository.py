@@ -1,4 +1,4 @@
-"""A site's git repository: its location, HEAD and locks."""
+"""A site's git repository: where it is, its checked-out commit and its locks."""
 
 import os
 import time
@@ -39,7 +39,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the repository's location, or None if none is readable. Raises GitError."""
+    """Return the location of the site's repository, or None if there is no readable one. Raises GitError."""
     git_folder_id = git_folder_id_of(root)
     try:
         return _location(root, git_folder_id) if git_folder_id else None
@@ -58,7 +58,10 @@ def _location(root: Path, git_folder_id: object) -> Location:
 
 
 def git_folder_id_of(root: Path) -> object:
-    """Return an id of the nearest `.git` at or above the site, or None if there is none."""
+    """Return an id of the nearest `.git` in the site's folder or its parents.
+
+    Return None if there is none.
+    """
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -74,7 +77,10 @@ def git_folder(root: Path) -> Path | None:
 
 
 def prefix_of(root: Path) -> str:
-    """Return the site's path in its repository, ending in "/", or "" at the top or without a repository."""
+    """Return the site's path in its repository, ending in "/".
+
+    Return "" if the site is at the top of its repository, or if there is no repository.
+    """
     place = location(root)
     return place.prefix if place else ""
 
@@ -88,7 +94,10 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_by_git(root: Path) -> str:
-    """Ask git for the checked-out commit. Raises GitError if HEAD is damaged."""
+    """Return the id of the checked-out commit, as read by a git command.
+
+    Raises GitError if HEAD is damaged.
+    """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
     # If the commit is missing or damaged, git only reports that there is no commit.
@@ -103,7 +112,7 @@ def head_by_git(root: Path) -> str:
 
 
 def head_cache_key(folder: Path) -> object:
-    """Return a key that changes with each commit or checkout, or None if only git can tell."""
+    """Return a key that changes with each commit or checkout. Return None if this needs a git command."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -150,7 +159,10 @@ Tree = Mapping[str, GitFile | None]  # by path relative to the site; None for a 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site's git repository. `prefix` is the site's path in it; `null_id` is all zeros."""
+    """A site's git repository. `prefix` is the site's path in the repository.
+
+    `null_id` is an id of only zeros.
+    """
 
     root: Path
     folder: Path
@@ -163,7 +175,7 @@ class Repository:
         return self.folder / "index"
 
     def head(self) -> str:
-        """Return the checked-out commit, or "" before the first one. Raises GitError."""
+        """Return the id of the checked-out commit, or "" if there are no commits yet. Raises GitError."""
         commit = head_by_git(self.root)
         if not commit:  # This raises GitError if the repository was removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")
@@ -215,7 +227,7 @@ def full_path(prefix: str, path: str) -> str:
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the site's repository. Raises CommitError if none is readable."""
+    """Return the site's repository. Raises CommitError if there is no readable one."""
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
     folder, prefix, kind, hooks = output.split("\n")[:4]

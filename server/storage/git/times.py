@@ -22,9 +22,10 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """Times of each file's first and last commit until `commit`, in seconds since 1970.
+    """Times of each file's first and last commit, in seconds since 1970.
 
-    `changed` are the files that differ from it.
+    Commits after `commit` are not included. `changed` are the files that differ from their version in
+    `commit`.
     """
 
     commit: str = ""
@@ -32,12 +33,15 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, mtime: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt), from `mtime` if the times are unknown."""
+        """Return createdAt and updatedAt of a file.
+
+        updatedAt is `mtime` if the file has changed since its last commit. Without commits, both are `mtime`.
+        """
         first, last = self.times.get(path, (mtime, mtime))
         return _timestamps(first, mtime if path in self.changed else last)
 
     def last_change(self, path: str, mtime: float) -> float:
-        """Return the last commit's time or, for a changed file, `mtime`."""
+        """Return the time of the file's last commit. If the file has changed since, return `mtime`."""
         times = self.times.get(path)
         return mtime if times is None or path in self.changed else times[1]
 
@@ -49,7 +53,10 @@ def _timestamps(first: float, last: float) -> tuple[str, str]:
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return all times up to HEAD, from those in `before` or the cache. Raises GitError."""
+    """Return the times of all commits up to HEAD. Raises GitError.
+
+    Only commits that are missing from `before` or the cache are read.
+    """
     commit = head_commit(root)
     if not commit:
         return CommitTimes()
@@ -88,7 +95,7 @@ def log_unknown_changes(root: Path, error: GitError) -> None:
 def with_commit_times(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return `times` with newer commits, which are sorted from newest to oldest."""
+    """Return `times`, updated with newer commits. These must be sorted from newest to oldest."""
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

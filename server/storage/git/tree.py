@@ -20,16 +20,16 @@ BATCH_BYTES = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Id and size in bytes of content in git."""
+    """The id of a git blob, and its size in bytes."""
 
     id: str
     size: int
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the files in a commit, or only those at `paths`.
+    """Return the files in a commit. If `paths` is given, return only those files.
 
-    Allowed symbolic links are replaced by their targets.
+    Allowed symbolic links are replaced by the files that they point to.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -70,9 +70,9 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the blobs, or None for a missing one.
+    """Yield the bytes of each blob, or None for a missing blob.
 
-    An id can be a name such as `COMMIT:./PATH`, without a newline.
+    An id can also be a name such as `COMMIT:./PATH`. It must not contain a newline.
     """
     requested = list(ids)
     if not requested:
@@ -107,7 +107,7 @@ def write_blob(root: Path, data: bytes) -> str:
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy a blob to a file. Return False if it is missing."""
+    """Copy the bytes of a blob to the file `into`. Return False if the blob is missing."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -118,9 +118,9 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], max_bytes: int) -> Iterator[bytes | None]:
-    """Yield the files named `COMMIT:./PATH`, without a newline.
+    """Yield the bytes of the files with names such as `COMMIT:./PATH`, which must not contain a newline.
 
-    Yields None for a file that is missing or larger than `max_bytes`.
+    Yields None for each file that is missing or larger than `max_bytes`.
     """
     requested = list(names)
     if not requested:
@@ -149,7 +149,10 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[GitFile | None, GitFile | None]]:
-    """Return both versions of each file that differs. Paths outside the site begin with `../`."""
+    """Return both versions of each file that differs between two commits.
+
+    The paths of files outside the site begin with `../`.
+    """
     prefix = prefix_of(root)
     output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
     words = output.decode(errors="surrogateescape").split("\0")
@@ -162,7 +165,10 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[GitFile |
 
 
 def paths_changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return changed paths. In a merge commit, these differ from all parents."""
+    """Return the paths that the commits change.
+
+    A merge commit changes only files that differ from all its parents.
+    """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
     return set(output.split("\0")) - {""}
@@ -178,7 +184,7 @@ MERGE_TIMEOUT_S = 3.0  # git can take minutes to merge megabytes of similar line
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two versions of `base` by line. Return None if they conflict or merging fails."""
+    """Merge two changed versions of `base` line by line. Return None if they conflict or can't be merged."""
     texts = (base, ours, theirs)
     windows = merge_flag(*("\r\n" in text for text in texts))
     base, ours, theirs = (text.replace("\r\n", "\n") for text in texts)

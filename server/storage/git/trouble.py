@@ -1,4 +1,4 @@
-"""Log of git problems. Each cause is logged once, until git works again."""
+"""Log of problems with git. Each cause is logged only once until git works again."""
 
 import logging
 import mmap
@@ -51,7 +51,7 @@ _BITS = 64
 
 
 class AffectedTask(IntEnum):
-    """Task that a git problem prevents or delays."""
+    """Task that a problem with git can prevent or delay."""
 
     COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
@@ -66,14 +66,14 @@ _NOTES = (AffectedTask.DETACHED, AffectedTask.SUBMODULES)  # git works in spite 
 
 
 class TroubleLog:
-    """Log of a site's git problems, shared by forked processes."""
+    """Log of a site's problems with git, shared by forked processes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(AffectedTask))
 
     def report(self, task: AffectedTask, reason: str, consequence: str = "") -> None:
-        """Log a problem and how to fix it, unless the cause is already logged."""
+        """Log a problem and how to fix it. If the same cause is already logged, do nothing."""
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in AffectedTask)
         self._set(task, self._mask(task) | 1 << kind)
@@ -86,7 +86,7 @@ class TroubleLog:
         return self._mask(task) != 0
 
     def resolve(self, *tasks: AffectedTask) -> None:
-        """Mark the tasks' problems as resolved. If none remain, log that git works again."""
+        """Mark the problems of these tasks as resolved. If no problems remain, log that git works again."""
         ended = [one for one in tasks if self._mask(one)]
         for one in ended:
             self._set(one, 0)
@@ -105,7 +105,7 @@ class TroubleLog:
 # Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return a site's log. Must be called before workers are forked."""
+    """Return the log of a site. The first call must be before worker processes are forked."""
     return TroubleLog(root)
 
 

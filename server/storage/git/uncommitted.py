@@ -32,9 +32,10 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return the `paths` (default: all tracked files) that differ from the last commit. Raises GitError.
+    """Return those of the `paths` that differ from the last commit. The default is all tracked files.
 
-    Runs no filters. Empty without a commit or index, or if a filter can't be disabled.
+    No filters are run. The result is empty if there is no commit or index, or if a filter can't be disabled.
+    Raises GitError.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -57,7 +58,7 @@ def changed_paths(
 
 
 def paths_not_in_commit(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return the `paths` that differ on disk from the last commit. Raises GitError."""
+    """Return those of the `paths` whose files on disk differ from the last commit. Raises GitError."""
     if not paths or git_folder(root) is None or not head_commit(root):
         return frozenset(paths)
     folders = sorted({f"{path.rpartition('/')[0]}/" for path in paths if "/" in path})
@@ -106,7 +107,7 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return changes below `paths`, sorted, with untracked but not ignored files.
+    """Return the changes to files below `paths`, sorted. Untracked files are included, but not ignored files.
 
     Raises CommitError or GitError.
     """
@@ -145,7 +146,10 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return the `paths` that differ on disk or in the index. Runs filters. Raises CommitError."""
+    """Return those of the `paths` that differ from the last commit on disk or in the index. Runs filters.
+
+    Raises CommitError.
+    """
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
     changed = {line[3:].removeprefix(prefix) for line in output.split("\0") if line}
@@ -155,7 +159,10 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return edits that `--assume-unchanged` or `--skip-worktree` hides. Raises CommitError."""
+    """Return the edited files that git hides because of `--assume-unchanged` or `--skip-worktree`.
+
+    Raises CommitError.
+    """
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
     edited = set()
@@ -172,7 +179,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_files_in_the_way(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return staged files that block `paths`: a file `a` blocks `a/b`."""
+    """Return the staged files that block `paths`. For example, a file `a` blocks `a/b`."""
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))

@@ -1,4 +1,4 @@
-"""Rules for committing a write after others have committed to the same file."""
+"""Rules for committing a write if others have committed to the same file since."""
 
 import filecmp
 import os
@@ -23,10 +23,10 @@ MAX_COMPARED_COMMITS = 50
 
 @dataclass(frozen=True, slots=True)
 class KnownVersions:
-    """Versions of a file that Bifolio knows from before and after a write.
+    """Versions of a file that Bifolio has written or read.
 
-    `digests` came before the write, and `later` after it. `own` are versions whose writes have left the queue
-    since.
+    `digests` are digests of versions before the write, and `later` are digests of versions after it. `own`
+    are versions whose writes have left the queue since.
     """
 
     commit: str
@@ -37,7 +37,7 @@ class KnownVersions:
 
 
 class OthersCommits(Enum):
-    """Commits of other people to a file since a write."""
+    """Result of searching for versions of a file that other people have committed since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -47,9 +47,9 @@ class OthersCommits(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: KnownVersions, head: str
 ) -> OthersCommits:
-    """Return what others have committed since Bifolio wrote `content`.
+    """Return which versions of a file other people have committed since Bifolio wrote `content`.
 
-    The versions in `basis` are not theirs. Raises CommitError or GitError.
+    The versions in `basis` count as Bifolio's own. Raises CommitError or GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
@@ -109,7 +109,10 @@ def is_replaced_version_on_disk(file: Path, basis: KnownVersions) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store content in git, with the filters for `path`, and return its id."""
+    """Store the bytes in git as a file at `path`, with the filters for this path.
+
+    Return the id of the blob.
+    """
     if isinstance(content, Path):
         # The file has a different name, so `--path` selects the filters.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
@@ -122,7 +125,10 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Return True if `file` has this content. A Path stands for its content, and None for no file."""
+    """Return True if `file` has the same bytes as `content`.
+
+    If `content` is a path, its bytes are compared. If it is None, return True if `file` does not exist.
+    """
     try:
         if content is None:
             return not os.path.lexists(file)

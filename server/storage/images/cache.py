@@ -48,7 +48,10 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image's dimensions (None if it is not an image), and the key of its variants."""
+    """Dimensions of an image, and the key of its variants.
+
+    `size` is None if the file is not an image or its dimensions are unknown.
+    """
 
     size: ImageSize | None
     key: str  # "" if the image needs no variants or can't be resized
@@ -61,7 +64,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of facts about images. Paths are relative to content/uploads/."""
+    """Cache of dimensions and hashes of images. Paths are relative to content/uploads/."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
@@ -76,7 +79,7 @@ class ImageCache:
         self._load()
 
     def measure_in_advance(self, source: Path, extension: str) -> None:
-        """Measure and hash an image before the write lock is held."""
+        """Measure and hash an image before the write lock is acquired, because this can take long."""
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
@@ -105,9 +108,9 @@ class ImageCache:
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def needs_variants(self, document: Document, *, placeholders: bool = False) -> bool:
-        """Return True if variants must be created or added to the document.
+        """Return True if an image's variants must be created, or must be added to its document.
 
-        `placeholders` also checks the placeholder and main color.
+        If `placeholders` is set, also return True if the placeholder and main color are missing.
         """
         upload_path = _upload_path(document)
         image_size, key = self._cached(upload_path)
@@ -134,9 +137,10 @@ class ImageCache:
         return done
 
     def make_variants_from_file(self, key: str, extension: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create an image's variants. `key` is its hash. Return False if this may succeed later.
+        """Create the variants of an image. `key` is the hash of the image.
 
-        Raises UnresizableError if it never can.
+        Return False if they can't be created now, but a later call may succeed. Raises UnresizableError if no
+        call can succeed.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -152,7 +156,7 @@ class ImageCache:
         return True
 
     def change_counter(self) -> int:
-        """Number that changes with the variants."""
+        """Return a number that changes whenever variants are added or deleted."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
@@ -169,10 +173,10 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, upload_path: str) -> Path | None:
-        """Return a variant's file, or None if it is missing or damaged.
+        """Return the file of a variant, or None if it is missing or damaged.
 
-        If it is damaged, all variants of the image are created again. `key` is the image's hash, and `name` a
-        format such as `small`.
+        If it is damaged, all variants of the image will be created again. `key` is the hash of the image, and
+        `name` is the name of the variant, such as `small`.
         """
         file = variant_file(self.folder, key, name, upload_path)
         try:
@@ -194,7 +198,7 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete variants of images not in `files`, and return how many images that affects."""
+        """Delete the variants of images that are not in `files`. Return the number of these images."""
         return sweep_variants(self.folder, lambda: {self._last_key(_upload_path(file)) for file in files})
 
     def _last_key(self, upload_path: str) -> str:
@@ -286,6 +290,6 @@ def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], extension: str) -> Picture:
-    """Measure an image, and hash it if it needs variants. Raises OSError or ValueError."""
+    """Measure an image. If it needs variants, also hash it. Raises OSError or ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), extension)
     return Picture(image_size, key_of(file) if should_have_variants(image_size, extension) else "")

@@ -1,4 +1,7 @@
-"""Dimensions of WebP and AVIF files. Pillow would allocate memory for all frames."""
+"""Dimensions of WebP and AVIF files.
+
+They are not read by Pillow, because it would allocate memory for all frames.
+"""
 
 from collections.abc import Iterator, Mapping
 from os import SEEK_CUR, SEEK_END
@@ -17,12 +20,15 @@ def is_webp(head: bytes) -> bool:
 
 
 def is_iso_bmff(head: bytes) -> bool:
-    """Return True for the ISO base media format, a sequence of boxes, as in AVIF."""
+    """Return True if a file has the ISO base media format, a sequence of boxes.
+
+    AVIF files have this format.
+    """
     return head[4:8] == b"ftyp"
 
 
 def webp_header(file: IO[bytes]) -> tuple[tuple[int, int], Mapping[str, bytes]]:
-    """Return the size before rotation, and the metadata. Raises ValueError."""
+    """Return an image's size before its EXIF rotation, and its metadata. Raises ValueError."""
     head, metadata = file.read(12), dict[str, bytes]()
     end = file.seek(0, SEEK_END)
     if not is_webp(head) or _little(head[4:8]) + 8 > end:
@@ -64,7 +70,7 @@ def _chunk(file: IO[bytes]) -> tuple[bytes, int]:
 
 
 def avif_size(file: IO[bytes]) -> tuple[int, int]:
-    """Return the size after rotation. Raises ValueError."""
+    """Return an image's size after its rotation. Raises ValueError."""
     sides = None
     for kind, length in _boxes_of_file(file):
         if kind == b"ftyp":
@@ -81,7 +87,10 @@ def avif_size(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _boxes_of_file(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield each box's type and content length, at its content."""
+    """Yield the type and length of each box.
+
+    At this time, the file's position is at the start of the box's data.
+    """
     while len(head := file.read(8)) == 8:
         length, start = _big(head[:4]), file.tell()
         if length == 1:

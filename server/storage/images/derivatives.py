@@ -1,4 +1,7 @@
-"""Size-limited cache of transformed images. A digest in each name reveals damage."""
+"""Cache of transformed images, with a limit on its size.
+
+The name of each file contains a digest that reveals damage.
+"""
 
 import hashlib
 import os
@@ -43,7 +46,7 @@ Open = Callable[[], IO[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Derivative:
-    """Open transformed image, which the caller must close."""
+    """Transformed image in an open file, which the caller must close."""
 
     file: BufferedReader
     digest: str
@@ -55,16 +58,16 @@ class Derivative:
 
 
 class BucketCopy(Protocol):
-    """Transformed image in the bucket, stored by any machine."""
+    """Access to a transformed image in the bucket. Any machine may have stored it."""
 
     def fetch(self, into: IO[bytes]) -> str:
-        """Download the image, and return its format, or "" if that fails."""
+        """Download the image, and return its format. Return "" if the download fails."""
 
     def record_use(self, file: Path) -> None:
-        """Mark the image as used, in the background. If it is missing, upload `file`."""
+        """Mark the image as used, in the background. If it is missing in the bucket, upload `file`."""
 
     def upload_if_missing(self, file: Path) -> str:
-        """Upload `file` if needed.
+        """Upload `file` if the image is missing in the bucket.
 
         Return the URL to redirect to, or "" if the server must send the file itself.
         """
@@ -72,9 +75,11 @@ class BucketCopy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DerivativeRequest:
-    """Request for a transformed image. `digest` is the original's SHA-256, or "" if it never changes.
+    """Request for a transformed image.
 
-    `client` is the requesting network, or "" for no limit by client. `max_bytes` limits the cache.
+    `digest` is the SHA-256 hash of the original image, or "" if the original never changes. `client` is the
+    network that the request came from, or "" for no limit per client. `max_bytes` is the maximum size of the
+    cache.
     """
 
     key: str
@@ -90,7 +95,8 @@ class DerivativeRequest:
 class Derivatives:
     """Cache of transformed images, shared by threads and processes.
 
-    These transform at most `concurrency` images at once, fewer while `is_answering` returns True.
+    Together, they transform at most `concurrency` images at the same time. If `is_answering` returns True,
+    they transform fewer.
     """
 
     def __init__(
@@ -112,7 +118,7 @@ class Derivatives:
         self._failed_later: Cache[str, float] = Cache(MAX_CACHE_ENTRIES, _one)
 
     def find(self, key: str) -> Derivative | None:
-        """Open a cached image. Deletes it if it is damaged."""
+        """Open an image in the cache, or return None. A damaged image is deleted."""
         path, mark = self._verified.get(key) or (None, None)
         path = path or self._path_of(key)
         if path is None:
@@ -137,9 +143,9 @@ class Derivatives:
         return Derivative(file, digest, path)
 
     def fetch(self, request: DerivativeRequest) -> Derivative | None:
-        """Return an image from the bucket, or None if it has no usable copy.
+        """Download an image from the bucket to the cache, and return it.
 
-        Raises the same errors as `make`.
+        Return None if the bucket has no usable copy. Raises the same errors as `make`.
         """
         if request.bucket_copy is None or self._unusable.get(request.key):
             return None
@@ -149,9 +155,10 @@ class Derivatives:
         return self.find(request.key)
 
     def make(self, request: DerivativeRequest, began: float | None = None) -> Derivative:
-        """Return an image, made if necessary. `began` is when the caller began to wait (time.monotonic()).
+        """Return an image. If it is not in the cache, transform the original.
 
-        Raises UntransformableError, StorageError, or BusyError if too many wait.
+        `began` is the time at which the caller began to wait (time.monotonic()). Raises UntransformableError
+        or StorageError. Raises BusyError if too many requests are waiting.
         """
         if derivative := self.find(request.key):
             return derivative
@@ -169,7 +176,10 @@ class Derivatives:
         raise BusyError(_DELETED)
 
     def make_later(self, request: DerivativeRequest) -> None:
-        """Make an image in the background, unless it failed recently or too many wait."""
+        """Make an image in the background.
+
+        Do nothing if this image failed recently, or if too many images are waiting.
+        """
         key, failed_at = request.key, self._failed_later.get(request.key)
         if self._unusable.get(key) or (failed_at and time.monotonic() < failed_at + RETRY_LATER_S):
             return
@@ -206,7 +216,7 @@ class Derivatives:
                 self._transform(request, image)
 
     def _store(self, work: Callable[[], None]) -> None:
-        """Call `work`, again if the folder is deleted meanwhile. Raises StorageError."""
+        """Call `work`. If the cache folder is deleted in the meantime, call it again. Raises StorageError."""
         for attempts_left in reversed(range(MAX_ATTEMPTS)):
             try:
                 work()

@@ -1,4 +1,4 @@
-"""Search for an image's most detailed part (`crop=entropy`)."""
+"""Search for the part of an image with the most detail (`crop=entropy`)."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -15,9 +15,9 @@ _BORDER_PIXELS = 1  # The filter can't find edges here.
 def point_of_detail(
     image: Image.Image, full: ImageSize, part: tuple[int, int, int, int], layout: Layout
 ) -> tuple[float, float]:
-    """Return the center of the region with the most edges, as fractions of width and height.
+    """Return the center of the region with the most edges, as fractions of the image's width and height.
 
-    The region is as large as `layout.box` and inside `part`, both in pixels of `full`.
+    The region is as large as `layout.box` and lies inside `part`. Both are in pixels of `full`.
     """
     across, down = image.width / full.width, image.height / full.height
     left, top, right, bottom = part
@@ -38,8 +38,9 @@ def point_of_detail(
 
 
 def _middle_of_window(amounts: Sequence[float], share: float) -> float:
-    """Return the center of the window with the largest sum. It and `share`, the window's length, are
-    fractions.
+    """Return the center of the window in which the sum of the amounts is largest.
+
+    The center and the window's length `share` are fractions of the whole length.
     """
     count = max(1, min(len(amounts), round(len(amounts) * share)))
     sums = [0.0, *accumulate(amounts)]

@@ -1,4 +1,4 @@
-"""Server process that forks decoders: processes that transform images."""
+"""Server process that forks decoders. A decoder is a process that transforms images."""
 
 import errno
 import gc
@@ -49,7 +49,10 @@ _SIGNAL_ERRORS: Mapping[int, str] = {
 
 
 def main() -> None:
-    """Fork a decoder for each message, until the socket is closed or unused for IDLE_S."""
+    """Fork a decoder for each message.
+
+    End when the socket is closed or no message has arrived for IDLE_S.
+    """
     server_socket, exit_pipe = socket.socket(fileno=int(sys.argv[1])), _child_exit_pipe()
     Image.init()  # imports Pillow's plugins
     lower_priority()  # after the imports, because the client waits only START_TIMEOUT_S for the first reply
@@ -128,7 +131,7 @@ def _receive(server_socket: socket.socket, amount: int) -> tuple[bytes, list[int
 
 
 def _serve(connection: socket.socket) -> NoReturn:
-    """Transform images, until one fails or none arrives for DECODER_IDLE_S."""
+    """Transform images, until one of them fails or no image arrives for DECODER_IDLE_S."""
     _limit_process()
     try:
         for _ in range(MAX_JOBS):
@@ -148,7 +151,7 @@ def _serve(connection: socket.socket) -> NoReturn:
 
 
 def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
-    """Run a job. The reply includes the source's digest if it was read."""
+    """Transform one image, and return the reply. It includes the digest of the source if that was read."""
     with open(source, "rb") as image:
         try:
             with open(target, "w+b") as result:
@@ -174,7 +177,7 @@ def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> T
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason without a subject: "is damaged"."""
+    """Return the reason for an error as a phrase without a subject, such as "is damaged"."""
     if isinstance(error, MemoryError):
         return "takes too much memory to decode"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:

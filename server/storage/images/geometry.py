@@ -1,4 +1,4 @@
-"""Geometry of transformations."""
+"""Geometry of image transformations."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,9 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in the imag
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """An image's part `box`, resized to `size`, and centered on a canvas."""
+    """Layout of a transformed image: the part `box` of the original is resized to `size` and centered on
+    `canvas`.
+    """
 
     box: Box
     size: ImageSize
@@ -18,7 +20,7 @@ class Layout:
 
 
 def lay_out(image: ImageSize, transformation: Transformation) -> Layout:
-    """Return the layout. `image` is the original's size after EXIF rotation."""
+    """Return the layout of a transformed image. `image` is the size of the original after EXIF rotation."""
     if transformation.rectangle is None:
         return _lay_out(image, transformation)
     left, top, right, bottom = clip_rectangle(image, transformation.rectangle)
@@ -38,7 +40,7 @@ def _point(transformation: Transformation) -> tuple[float, float]:
 
 
 def clip_rectangle(image: ImageSize, rectangle: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """Clip (left, top, width, height) to the image. Return (left, top, right, bottom)."""
+    """Clip a rectangle (left, top, width, height) to the image. Return (left, top, right, bottom)."""
     left, top = min(rectangle[0], image.width - 1), min(rectangle[1], image.height - 1)
     return left, top, min(left + rectangle[2], image.width), min(top + rectangle[3], image.height)
 
@@ -66,7 +68,7 @@ def _lay_out(image: ImageSize, transformation: Transformation) -> Layout:
 
 
 def _requested_sides(image: ImageSize, transformation: Transformation) -> tuple[int | None, int | None]:
-    """Return the requested sides. None leaves a side open."""
+    """Return the requested width and height. A side is None if it was not requested."""
     width, height = transformation.pixel_width, transformation.pixel_height
     if transformation.ratio:
         if width is None and height is None:  # as large as possible

@@ -41,9 +41,10 @@ _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Transformation of an image to `format`, or a smaller one of `alternative_formats`.
+    """Transformation of an image to `format`, or to that of the `alternative_formats` which gives a smaller
+    file.
 
-    `avif_threads` is 0 for one thread for each core.
+    If `avif_threads` is 0, AVIF files are encoded with one thread per core.
     """
 
     transformation: Transformation
@@ -55,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A new image's size, format and SHA-256 digest, and its source's digest."""
+    """Size, format and SHA-256 digest of a new image, and the digest of the original image."""
 
     size: ImageSize
     format: str
@@ -144,7 +145,10 @@ class ImageProcesses:
         return ours
 
     def end(self, link: socket.socket | None = None) -> None:
-        """Kill the fork server and its decoders, but only if `link` is its socket or None."""
+        """Kill the fork server and its decoders.
+
+        If `link` is given and is no longer the fork server's socket, do nothing.
+        """
         with self._lock:
             if self._link is None or self._process is None or link not in (None, self._link):
                 return
@@ -160,7 +164,7 @@ class ImageProcesses:
             self._idle.clear()
 
     def forget(self) -> None:
-        """Close the sockets in a forked process, which does not own the fork server."""
+        """Close the sockets. Called in a forked process, which must not use its parent's fork server."""
         for each in (self._link, *self._decoders):
             if each is not None:
                 each.close()
@@ -184,7 +188,10 @@ atexit.register(lambda: _client.end())
 
 
 def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
-    """Send a job and return the reply. Without END at its end, the decoder is lost."""
+    """Send a job to a decoder, and return its reply.
+
+    If the reply does not end with END, the decoder has exited.
+    """
     try:
         socket.send_fds(decoder, [message], descriptors)
     except OSError:

@@ -1,4 +1,4 @@
-"""Format and dimensions of a result, before decoding."""
+"""Format and dimensions of a transformed image, computed before the original is decoded."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,10 @@ _ANIMATED_EXTENSIONS = frozenset({".gif", ".webp", ".png", ".avif"})  # of origi
 
 
 def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
-    """Return a result's dimensions. Raises SizeLimitError, also if the rectangle is outside the image."""
+    """Return the dimensions of a transformed image.
+
+    Raises SizeLimitError if they are too large, or if the rectangle is outside the image.
+    """
     if image.width * image.height > settings.max_pixels:
         raise SizeLimitError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
     if transformation.rectangle and (
@@ -41,7 +44,10 @@ def result_size(image: ImageSize, transformation: Transformation, settings: Tran
 
 
 def animation_limit(extension: str, format_: str, settings: TransformSettings) -> int:
-    """Return `max_pixels` if the result can be animated, else 0. `format_` is "" for the original's."""
+    """Return `max_pixels` if the transformed image can be animated, and otherwise 0.
+
+    If `format_` is "", the image keeps the format of the original.
+    """
     result = format_ or OWN_FORMATS[extension]
     can_move = extension in _ANIMATED_EXTENSIONS and (result == AUTO or result in ANIMATED_FORMATS)
     return settings.max_pixels if can_move else 0

@@ -1,4 +1,4 @@
-"""Program that resizes one image and exits, which frees its memory."""
+"""Program that resizes one image and then exits. This frees the memory that it used."""
 
 import json
 import os
@@ -26,9 +26,10 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, extension: str, max_pixels: int) -> dict[str, dict[str, Any]]:
-    """Write an image's variants. Return their dimensions and sizes in bytes, by name.
+    """Write the variants of an image to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    PLACEHOLDER_KEY is the placeholder and color. Raises OSError, or any exception from Pillow.
+    The value at PLACEHOLDER_KEY is the placeholder and main color. Raises OSError, or any exception from
+    Pillow.
     """
     size, image = _decode(file, extension, max_pixels)
     made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: make_placeholder(image)}

@@ -1,4 +1,4 @@
-"""Limits on waiting and concurrent transformations."""
+"""Limits on the number of image transformations that wait or run at the same time."""
 
 import threading
 import time
@@ -28,10 +28,10 @@ _NOT_READY = "The image is not ready yet; try again"
 
 
 class TransformationQueue:
-    """Queue of a site's transformations. All processes together run at most `concurrency` at once.
+    """Queue of a site's transformations. All processes together run at most `concurrency` at the same time.
 
-    While `is_answering` returns True, each client gets one, and the last slot is for images that have waited
-    for LAST_SLOT_WAIT_S.
+    If `is_answering` returns True, only one transformation runs for each client, and the last slot is used
+    only for images that have waited for LAST_SLOT_WAIT_S.
     """
 
     def __init__(
@@ -62,10 +62,12 @@ class TransformationQueue:
         client: str = "",
         began: float | None = None,
     ) -> None:
-        """Call `work` in a thread, once for all that wait for the result `name`.
+        """Call `work` in a thread.
 
-        `is_remote` means a download. `client` is the requesting network, or "" for no limit by client.
-        `began` is when the caller began to wait (time.monotonic()). After BusyError, the work goes on.
+        If several callers wait for the same result `name`, `work` is called once for all of them. `is_remote`
+        means that `work` downloads the image. `client` is the network that the request came from, or "" for
+        no limit per client. `began` is the time at which the caller began to wait (time.monotonic()). Raises
+        BusyError if the work takes too long; it then continues in the background.
         """
         with self._limit_waiting(client, is_remote=is_remote):
             future = self._running_work(name, work, is_remote=is_remote)
@@ -77,7 +79,10 @@ class TransformationQueue:
                 raise BusyError(_NOT_READY) from error
 
     def run_later(self, name: str, work: Callable[[], None]) -> None:
-        """Call `work` in the background, unless it or MAX_LATER others are scheduled."""
+        """Call `work` in the background.
+
+        Do nothing if the same work or MAX_LATER others are already waiting.
+        """
         with self._lock:
             if name in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
                 return
@@ -88,7 +93,7 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Wait for a free slot, and for others that make the result `key`.
+        """Wait for a free slot, and until nobody else is making the result `key`. Hold the slot in the block.
 
         `client` means the same as in `run_once`. Raises BusyError or OSError.
         """
@@ -105,7 +110,10 @@ class TransformationQueue:
 
     @contextmanager
     def _client_slot(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
-        """Run one transformation for each client while the server is busy. Raises BusyError."""
+        """If the server is busy, wait until no other transformation runs for this client.
+
+        Raises BusyError.
+        """
         if not client or not self._is_answering():
             yield
             return
@@ -174,7 +182,7 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Hold one of the processes' shared slots. Raises BusyError."""
+        """Hold one of the slots that all processes share. Raises BusyError if none becomes free in time."""
         locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
         began = time.monotonic()
         while not (held := next((lock for lock in self._allowed(locks, began) if lock.acquire()), None)):
@@ -195,7 +203,7 @@ class TransformationQueue:
 
 @contextmanager
 def _locked(path: Path, deadline: float) -> Iterator[None]:
-    """Lock a file. Raises BusyError after the deadline."""
+    """Lock a file in a `with` block. Raises BusyError if it is still locked after the deadline."""
     lock = FileLock(path)
     while not lock.acquire():
         if time.monotonic() >= deadline:

@@ -65,9 +65,10 @@ def transform(
     max_pixels: int,
     alternative_formats: Sequence[str] = (),
 ) -> TransformedImage:
-    """Transform `source` into `target`, in `format_` or a smaller one of `alternative_formats`.
+    """Transform `source`, and write the result to `target` in `format_`.
 
-    `max_pixels` limits all frames together. Raises UntransformableError, or any exception from Pillow.
+    If one of `alternative_formats` gives a smaller file, it is used instead. `max_pixels` is the limit on the
+    pixels of all frames together. Raises UntransformableError, or any exception from Pillow.
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
     if image.width * image.height > max_pixels:
@@ -109,7 +110,7 @@ class _LimitedFile(BytesIO):
 def _replace_if_smaller(
     image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str
 ) -> bool:
-    """Replace `target` with a smaller file that looks the same, or return False."""
+    """Replace `target` with a smaller file that looks the same. Return False if there is none."""
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         return False  # A JPEG can't be transparent.
     smaller = _LimitedFile(target.tell() - 1)
@@ -143,9 +144,9 @@ def _decode(image: Image.Image, source: IO[bytes], full: ImageSize, layout: Layo
 
 
 def _mask_of_wide_color(image: Image.Image, source: IO[bytes]) -> Image.Image | None:
-    """Return an alpha mask for a PNG with a 16-bit transparent color, or None for other images.
+    """Return an alpha mask if the image is a PNG with a 16-bit transparent color, and otherwise None.
 
-    Pillow keeps only 8 bits, so similar colors would become transparent too.
+    Pillow keeps only 8 bits of this color, so similar colors would become transparent too.
     """
     color = image.info.get("transparency")
     if not isinstance(image, PngImageFile) or not isinstance(color, tuple):
@@ -255,9 +256,10 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 # Photographs of a site usually have the same few profiles. Saves 2 ms for each image.
 @lru_cache(maxsize=4)
 def conversion_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """Return the conversion to sRGB, or None if no color would change.
+    """Return the conversion from a color profile to sRGB, or None if it would not change any color.
 
-    `mode` is Pillow's. Raises PyCMSError if the profile is damaged or does not fit.
+    `mode` is the mode of the image in Pillow. Raises PyCMSError if the profile is damaged or is for another
+    mode.
     """
     described = ImageCms.ImageCmsProfile(BytesIO(profile))
     conversion = ImageCms.buildTransform(described, _SRGB, mode, "RGB")
