@@ -234,7 +234,8 @@ def test_events_appear_pause_and_continue_after_an_outage(enter: Callable[..., P
     site.start()
     rows.filter(has_text="dew").first.wait_for(timeout=20_000)
     page.get_by_label("Event", exact=True).select_option("entry.create")
-    expect(rows.filter(has_text="entry.publish")).to_have_count(0)
+    expect(rows.filter(has_text="A document is published")).to_have_count(0)
+    rows.filter(has_text="A document is created").first.wait_for()
     rows.filter(has_text="dew").get_by_role("link").click()
     page.get_by_role("heading", level=1, name="Dew").wait_for()
 
