@@ -81,6 +81,10 @@ def save(page: Page) -> Any:
     return lines
 
 
+def scroll_down(page: Page) -> None:
+    page.evaluate("document.querySelector('.save-bar').previousElementSibling.scrollIntoView(false)")
+
+
 # --- navigation -----------------------------------------------------------------------------------
 
 
@@ -221,11 +225,13 @@ def test_a_role_is_changed_with_the_keyboard(enter: Callable[..., Page], site: S
     box.focus()
     page.keyboard.press("Space")
     expect(page.get_by_text("1 change", exact=True)).to_be_visible()
+    page.set_viewport_size({"width": 1000, "height": 250})
+    scroll_down(page)
     lines = save(page)
     expect(lines).to_contain_text("paper: [find, findOne, create, update, delete]")
     page.get_by_role("dialog").get_by_role("button", name="Save").focus()
     page.keyboard.press("Enter")
-    page.get_by_text("The role editor was changed.").wait_for()
+    expect(page.get_by_text("The role editor was changed.")).to_be_in_viewport(ratio=1)
     assert text_of(site) == SITE.replace("create, update]\n  chief", "create, update, delete]\n  chief")
     expect(page.get_by_role("checkbox", name="Delete: Papers")).to_be_checked()
     upload = page.get_by_role("group", name="Media").get_by_role("checkbox").first
@@ -324,6 +330,15 @@ def test_a_token_is_shown_once_and_revoked(enter: Callable[..., Page], site: Stu
     assert page.request.get(api, headers={"Authorization": f"Bearer {secret}"}).status == 401
 
 
+def test_the_reason_why_a_token_is_refused_is_in_view(enter: Callable[..., Page]) -> None:
+    page = enter("chief", "tokens", viewport={"width": 1000, "height": 500})
+    page.get_by_role("button", name="New token").click()
+    page.get_by_label("Name").fill("website")
+    page.keyboard.press("Enter")
+    alert = page.get_by_role("dialog").get_by_role("alert").filter(has_text="permissions")
+    expect(alert).to_be_in_viewport(ratio=1)
+
+
 def test_one_sees_one_s_own_sessions(enter: Callable[..., Page]) -> None:
     page = enter("nobody", "sessions")
     expect(page.get_by_role("listitem").filter(has_text="Signed in")).to_contain_text("on Linux")
@@ -362,6 +377,22 @@ def test_an_invalid_setting_is_marked(enter: Callable[..., Page], site: Studio) 
     expect(size).to_have_attribute("aria-invalid", "true")
     expect(size).to_be_focused()
     assert text_of(site) == SITE
+
+
+def test_what_came_of_saving_is_in_view_at_the_end_of_long_settings(enter: Callable[..., Page]) -> None:
+    page = enter("chief", "settings", viewport={"width": 1000, "height": 400})
+    locale = page.get_by_label("Locales: default")
+    locale.fill("german")
+    scroll_down(page)
+    page.get_by_role("button", name="Review and save").click()
+    expect(locale).to_be_focused()
+    expect(locale).to_have_attribute("aria-invalid", "true")
+    expect(page.locator(".save-bar").get_by_role("alert")).to_be_in_viewport(ratio=1)
+    locale.fill("fr")
+    scroll_down(page)
+    save(page)
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_in_viewport(ratio=1)
 
 
 def test_settings_that_one_may_only_read_can_t_be_changed(enter: Callable[..., Page]) -> None:

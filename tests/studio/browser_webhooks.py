@@ -171,7 +171,7 @@ def test_a_webhook_is_created_tested_edited_and_deleted_by_keyboard(
     dialog.get_by_label("entry.*").press("Space")
     look("new")
     dialog.get_by_role("button", name="Review and save").press("Enter")
-    dialog.get_by_role("alert").get_by_text("10.0.0.1 is not a public address").wait_for()
+    expect(dialog.get_by_role("alert").get_by_text("10.0.0.1 is not a public address")).to_be_in_viewport()
     expect(dialog.get_by_label("URL")).to_be_focused()
     fill("URL", f"http://127.0.0.1:{receiver.port}/hook?key=1")
     page.keyboard.press("Enter")

@@ -42,11 +42,14 @@ export function Question({ title, text, label, confirm, close, danger }) {
 }
 
 /**
- * The buttons of a dialog: to cancel, and to confirm. Without `confirm`, the second one submits the form.
- * @param {{close: () => void, label: string, confirm?: () => void, disabled?: boolean, danger?: boolean}} props
+ * The buttons of a dialog: to cancel, and to confirm. Without `confirm`, the second one submits the form. The text of
+ * an error is beside them, because they stay in view if the dialog scrolls.
+ * @param {{close: () => void, label: string, confirm?: () => void, disabled?: boolean, danger?: boolean,
+ *   error?: string, errorId?: string}} props
  */
-export function Buttons({ close, label, confirm, disabled, danger }) {
+export function Buttons({ close, label, confirm, disabled, danger, error, errorId }) {
   return html`<div class="dialog-actions">
+    <p class="field-error" role="alert" id=${errorId}>${error}</p>
     <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
     <button class=${`button ${danger ? "danger" : "primary"}`} type=${confirm ? "button" : "submit"}
       disabled=${disabled} onClick=${confirm}>${label}</button>

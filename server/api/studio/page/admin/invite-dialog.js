@@ -61,8 +61,7 @@ export function InviteDialog({ roles, close, changed }) {
         <span class="hint"><a href=${addressTo("roles", {}, { role: values.role })}>
           ${t`What may the role ${values.role} do?`}</a></span>
       </p>
-      <p class="field-error" role="alert">${message.text}</p>
-      <${Buttons} close=${close} label=${t`Invite`} disabled=${busy} />
+      <${Buttons} close=${close} label=${t`Invite`} disabled=${busy} error=${message.text} />
     </form>
   <//>`;
 }

@@ -93,8 +93,7 @@ export function NewToken({ close, changed }) {
       <label class="permission-choice"><input type="checkbox" checked=${values.branchOnly}
         onChange=${(/** @type {any} */ event) => set({ branchOnly: event.currentTarget.checked })} />
         ${t`Writes only to branches`}</label>
-      <p class="field-error" role="alert">${message.text}</p>
-      <${Buttons} close=${close} label=${t`Create token`} disabled=${busy} />
+      <${Buttons} close=${close} label=${t`Create token`} disabled=${busy} error=${message.text} />
     </form>
   <//>`;
 }

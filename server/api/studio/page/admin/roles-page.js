@@ -8,7 +8,7 @@ import { navigate } from "../router.js";
 import { addressTo } from "../addresses.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading, Notice } from "../states.js";
-import { PEOPLE, clearMessage, showError, showNotice } from "../store/messages.js";
+import { PEOPLE, ROLE, clearMessage, showError, showNotice } from "../store/messages.js";
 import { useRequest } from "../store/requests.js";
 import { html, useState } from "../vendor/preact.js";
 import { PermissionTable } from "./permission-table.js";
@@ -78,18 +78,19 @@ function RoleForm({ role, actions, etag, reload }) {
   /** @param {import("../api.js").ApiError} error */
   const refused = async (error) => {
     setReviewing("");
-    showError(PEOPLE, error.status === 412 ? CHANGED_MEANWHILE : sentence(error));
+    showError(ROLE, error.status === 412 ? CHANGED_MEANWHILE : sentence(error));
     if (error.status === 412) await reload();
   };
-  /** @param {string} told */
-  const done = async (told) => {
+  /** @param {string} place @param {string} told */
+  const done = async (place, told) => {
     await reload();
     setReviewing("");
     setEdits({});
-    showNotice(PEOPLE, told);
+    showNotice(place, told);
   };
   const toggle = (/** @type {string} */ key, /** @type {boolean} */ granted) => {
     clearMessage(PEOPLE);
+    clearMessage(ROLE);
     setEdits({ ...edits, [key]: granted });
   };
   const change = reviewing === "delete"
@@ -100,6 +101,7 @@ function RoleForm({ role, actions, etag, reload }) {
       only the permissions that you have yourself.`}</p>`}
     <${PermissionTable} role=${role} actions=${actions} edits=${edits} toggle=${toggle} mayUpdate=${mayUpdate} />
     <div class="save-bar">
+      <${Notice} place=${ROLE} />
       ${mayUpdate && html`<button class="button primary" type="button" disabled=${!changes.length}
         onClick=${() => setReviewing("save")}>${t`Review and save`}</button>
       <button class="button" type="button" disabled=${!changes.length}
@@ -113,8 +115,8 @@ function RoleForm({ role, actions, etag, reload }) {
     ${reviewing && html`<${ReviewDialog} key=${reviewing} change=${change} etag=${etag} close=${() => setReviewing("")}
       title=${reviewing === "delete" ? t`Delete the role ${role.name}?` : t`Change the role ${role.name}?`}
       label=${reviewing === "delete" ? t`Delete role` : t`Save`} refused=${refused}
-      done=${() => done(reviewing === "delete" ? t`The role ${role.name} was deleted.`
-        : t`The role ${role.name} was changed.`)}
+      done=${() => (reviewing === "delete" ? done(PEOPLE, t`The role ${role.name} was deleted.`)
+        : done(ROLE, t`The role ${role.name} was changed.`))}
       note=${reviewing === "save" && html`${role.name === "public"
           && html`<p>${t`Everyone has this role, also without signing in.`}</p>`}
         <ul>${changes.map(([key, granted]) => html`<li key=${key}>
@@ -152,8 +154,7 @@ function NewRole({ close, done, taken, etag, reload }) {
           onInput=${(/** @type {any} */ event) => (setName(event.currentTarget.value), setWrong(""))} />
         <span class="hint" id="role-hint">${t`Letters, digits, - and _, for example editor.`}</span>
       </p>
-      <p class="field-error" role="alert" id="role-error">${wrong}</p>
-      <${Buttons} close=${close} label=${t`Continue`} />
+      <${Buttons} close=${close} label=${t`Continue`} error=${wrong} errorId="role-error" />
     </form>
   <//>`;
 }

@@ -2,6 +2,7 @@
 
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
+import { useInvalidFocus } from "../invalid-focus.js";
 import { t } from "../language.js";
 import { useHeading } from "../site/heading.js";
 import { Empty, Failure, Loading, Notice } from "../states.js";
@@ -28,7 +29,6 @@ export function SettingsPage() {
   const { value, error, retry, reload } = useRequest(may ? "settings" : "", (signal) => ask("settings", { signal }));
   return html`<div class="page site-page settings-page">
     <header class="page-head"><h1 tabindex="-1">${t`Settings`}</h1></header>
-    <${Notice} place=${SETTINGS} />
     ${!may && html`<${Empty} title=${t`Your role can't see settings`}>
       ${t`An administrator can grant it with settings: [read, write].`}<//>`}
     ${may && !value && error && html`<${Failure} error=${error} again=${retry} />`}
@@ -45,6 +45,7 @@ function Forms({ settings, etag, reload }) {
   const [edits, setEdits] = useState(/** @type {Record<string, string>} */ ({}));
   const [wrong, setWrong] = useState(/** @type {Record<string, string>} */ ({}));
   const [reviewing, setReviewing] = useState(false);
+  useInvalidFocus(wrong, ".settings-page");
   const mayWrite = model.maySite("settings", "write");
   const fields = fieldsOf(settings);
   const changed = fields.filter(({ key, text }) => key in edits && edits[key] !== text);
@@ -58,8 +59,6 @@ function Forms({ settings, etag, reload }) {
     setWrong(named);
     showError(SETTINGS, error.status === 412 ? CHANGED_MEANWHILE : sentence(error));
     if (error.status === 412) await reload();
-    const first = document.querySelector(".settings-page [aria-invalid=true]");
-    if (first instanceof HTMLElement) first.focus();
   };
   const done = async () => {
     const told = restart.length ? t`Saved. Restart the server to apply: ${restart.join(", ")}.` : t`Saved.`;
@@ -88,6 +87,7 @@ function Forms({ settings, etag, reload }) {
       </fieldset>`;
     })}
     ${mayWrite && html`<div class="save-bar">
+      <${Notice} place=${SETTINGS} />
       <button class="button primary" type="submit" disabled=${!changed.length}>${t`Review and save`}</button>
       <button class="button" type="button" disabled=${!changed.length}
         onClick=${() => setEdits({})}>${t`Undo changes`}</button>

@@ -52,8 +52,7 @@ export function ReviewDialog({ title, change, etag, close, done, refused, label 
     ${!files && html`<${Loading} />`}
     ${files?.length === 0 && html`<p>${t`This changes nothing in site.yaml.`}</p>`}
     ${files && files.length > 0 && html`<${Differences} files=${files} />`}
-    <p class="field-error" role="alert">${message.text}</p>
-    <${Buttons} close=${close} label=${label} confirm=${save} disabled=${busy || !files} />
+    <${Buttons} close=${close} label=${label} confirm=${save} disabled=${busy || !files} error=${message.text} />
   <//>`;
 }
 

@@ -52,8 +52,8 @@ export function RestoreWhole({ subject, editing, version, unsaved, close, done }
     ${names
       ? html`<${Consequences} ...${{ names, gone, kept, drafts }} />`
       : !errorText && html`<${Loading} label=${t`Comparing`} />`}
-    <p class="field-error" role="alert">${errorText}</p>
-    <${Buttons} close=${close} label=${t`Restore`} confirm=${send} disabled=${busy || !names?.length} />
+    <${Buttons} close=${close} label=${t`Restore`} confirm=${send} disabled=${busy || !names?.length}
+      error=${errorText} />
   <//>`;
 }
 

@@ -54,7 +54,7 @@ function Question({ fix, close }) {
     ${total > fixes.length && html`<p>
       ${t`Showing the first ${AT_ONCE} of ${counted(total)}. Fix these first, then the rest.`}
     </p>`}
-    <p class="field-error" role="alert">${message.text || error?.message}</p>
-    <${Buttons} close=${close} label=${t`Fix`} confirm=${send} disabled=${busy || !fixes.length} />
+    <${Buttons} close=${close} label=${t`Fix`} confirm=${send} disabled=${busy || !fixes.length}
+      error=${message.text || error?.message} />
   <//>`;
 }

@@ -17,6 +17,7 @@ export const BULK = "bulk";
 export const FORM = "form";
 export const PAGE = "page";
 export const PEOPLE = "people";
+export const ROLE = "role";
 export const SETTINGS = "settings";
 export const SIGN_IN = "sign-in";
 export const UNDO = "undo";

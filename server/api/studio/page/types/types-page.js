@@ -206,8 +206,8 @@ function SchemaView({ schema, schemas, mayChange, start, done, reload }) {
         key=${key}><span>${text}</span> <span class="hint">${hint}</span>
         <button class="button" type="button" aria-label=${t`Take back: ${text}`}
           onClick=${() => edit(() => unsaved.takeBack(key))}>${t`Take back`}</button></li>`)}</ul>
-      <p class="field-error" role="alert">${problem}</p>
       <div class="save-bar">
+        <p class="field-error" role="alert">${problem}</p>
         <button class="button primary" type="button" disabled=${!changes.length} onClick=${review}>
           ${t`Review changes`}</button>
         <button class="button" type="button" disabled=${!told} onClick=${() => setOpen({ dialog: "discard" })}>

@@ -75,8 +75,7 @@ export function WebhookDialog({ webhook, etag, close, done, reload }) {
       <${Flag} ...${field("enabled")} label=${t`Enabled`} />
       ${!webhook && html`<p class="hint">
         ${t`After saving, you get the secret with which the receiver checks signatures.`}</p>`}
-      <p class="field-error" role="alert">${wrong.text}</p>
-      <${Buttons} close=${close} label=${t`Review and save`} />
+      <${Buttons} close=${close} label=${t`Review and save`} error=${wrong.text} />
     </form>
   <//>`;
 }
