@@ -139,7 +139,48 @@ def test_a_secret_is_generated_and_shown_once(
     check_access(page)
     page.get_by_role("button", name="Done").click()
     page.get_by_text("also signed with the old secret").wait_for()
-    expect(page.get_by_role("button", name="New secret")).to_have_count(0)
+    again = page.get_by_role("button", name="New secret")
+    expect(again).to_be_disabled()
+    expect(again).to_have_accessible_description(re.compile("A new one can be generated after that"))
+
+
+def test_the_form_of_a_webhook_explains_hidden_headers_and_survives_its_plan(
+    enter: Callable[..., Page], site: Studio, receiver: Receiver
+) -> None:
+    before = (site.root / "site.yaml").read_text()
+    page = enter("chief", "webhooks")
+    dialog = page.get_by_role("dialog")
+    headers, review = dialog.get_by_label("Headers"), dialog.get_by_role("button", name="Review and save")
+    page.get_by_role("button", name="New webhook").click()
+    dialog.get_by_label("Name", exact=True).fill("cache")
+    dialog.get_by_label("URL").fill(f"http://127.0.0.1:{receiver.port}/")
+    expect(headers).not_to_have_accessible_description(re.compile("•••"))
+    headers.fill("X-Key: •••")
+    review.click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Enter one for: X-Key.")
+    expect(headers).to_be_focused()
+    headers.fill("X-Key: swordfish")
+    review.click()
+    dialog.get_by_text("- name: cache").wait_for()
+    dialog.get_by_role("button", name="Back").click()
+    expect(headers).to_have_value("X-Key: swordfish")
+    expect(dialog.get_by_label("Name", exact=True)).to_have_value("cache")
+    page.goto(f"{site.url}/site/-/webhooks/build")
+    page.get_by_role("button", name="Edit").click()
+    expect(headers).to_have_accessible_description(re.compile("To remove a header, delete its line"))
+    dialog.get_by_label("URL").fill(f"http://127.0.0.1:{receiver.port}/other")
+    review.click()
+    alert = dialog.get_by_role("alert").get_by_text("or delete their lines: Authorization.")
+    expect(alert).to_be_in_viewport()
+    expect(headers).to_be_focused()
+    headers.fill("")
+    dialog.get_by_label("Enabled").uncheck()
+    review.click()
+    dialog.get_by_text("0 waiting deliveries are dropped").wait_for()
+    expect(dialog.get_by_label("Changed lines").or_(dialog.locator(".code"))).to_contain_text("/other")
+    page.keyboard.press("Escape")
+    expect(dialog.get_by_label("Enabled")).not_to_be_checked()
+    assert (site.root / "site.yaml").read_text() == before
 
 
 def test_a_webhook_is_created_tested_edited_and_deleted_by_keyboard(

@@ -45,12 +45,12 @@ export function Question({ title, text, label, confirm, close, danger }) {
  * The buttons of a dialog: to cancel, and to confirm. Without `confirm`, the second one submits the form. The text of
  * an error is beside them, because they stay in view if the dialog scrolls.
  * @param {{close: () => void, label: string, confirm?: () => void, disabled?: boolean, danger?: boolean,
- *   error?: string, errorId?: string}} props
+ *   error?: string, errorId?: string, isBack?: boolean}} props  `isBack` is whether closing returns to a form.
  */
-export function Buttons({ close, label, confirm, disabled, danger, error, errorId }) {
+export function Buttons({ close, label, confirm, disabled, danger, error, errorId, isBack }) {
   return html`<div class="dialog-actions">
     <p class="field-error" role="alert" id=${errorId}>${error}</p>
-    <button class="button" type="button" onClick=${close}>${t`Cancel`}</button>
+    <button class="button" type="button" onClick=${close}>${isBack ? t`Back` : t`Cancel`}</button>
     <button class=${`button ${danger ? "danger" : "primary"}`} type=${confirm ? "button" : "submit"}
       disabled=${disabled} onClick=${confirm}>${label}</button>
   </div>`;

@@ -132,7 +132,8 @@ function NewRole({ close, done, taken, etag, reload }) {
   const [reviewing, setReviewing] = useState(false);
   const [wrong, setWrong] = useState("");
   if (reviewing) {
-    return html`<${ReviewDialog} title=${t`Create the role ${name}?`} label=${t`Create`} etag=${etag} close=${close}
+    return html`<${ReviewDialog} title=${t`Create the role ${name}?`} label=${t`Create`} etag=${etag} isBack
+      close=${() => setReviewing(false)}
       change=${{ path: `roles/${encodeURIComponent(name)}`, data: { permissions: {} } }} done=${() => done(name)}
       refused=${async (/** @type {import("../api.js").ApiError} */ error) => {
         if (error.status === 412) await reload();

@@ -24,9 +24,10 @@ const DIALOG = "site-file"; // the place of messages
 
 /**
  * @param {{title: string, change: SiteFileChange, etag: string, close: () => void, done: (answer: any) => void,
- *   refused: (error: import("../api.js").ApiError) => void, label?: string, note?: any}} props
+ *   refused: (error: import("../api.js").ApiError) => void, label?: string, note?: any, isBack?: boolean}} props
+ *   `isBack` is whether `close` returns to a form.
  */
-export function ReviewDialog({ title, change, etag, close, done, refused, label = t`Save`, note }) {
+export function ReviewDialog({ title, change, etag, close, done, refused, label = t`Save`, note, isBack }) {
   const [files, setFiles] = useState(/** @type {any[] | null} */ (null));
   const [busy, setBusy] = useState(false);
   const message = useMessage(DIALOG);
@@ -52,7 +53,8 @@ export function ReviewDialog({ title, change, etag, close, done, refused, label 
     ${!files && html`<${Loading} />`}
     ${files?.length === 0 && html`<p>${t`This changes nothing in site.yaml.`}</p>`}
     ${files && files.length > 0 && html`<${Differences} files=${files} />`}
-    <${Buttons} close=${close} label=${label} confirm=${save} disabled=${busy || !files} error=${message.text} />
+    <${Buttons} close=${close} label=${label} confirm=${save} disabled=${busy || !files}
+      error=${message.text} isBack=${isBack} />
   <//>`;
 }
 

@@ -5,7 +5,8 @@ import { Secret } from "../admin/secret.js";
 import { ReviewDialog } from "../admin/site-file.js";
 import { useStudio } from "../context.js";
 import { Buttons, Dialog } from "../dialog.js";
-import { t } from "../language.js";
+import { useInvalidFocus } from "../invalid-focus.js";
+import { plural, t } from "../language.js";
 import { Choice, Flag, Input } from "../types/inputs.js";
 import { html, useState } from "../vendor/preact.js";
 import { KINDS, webhookPath } from "./requests.js";
@@ -30,13 +31,22 @@ export function WebhookDialog({ webhook, etag, close, done, reload }) {
   const [reviewing, setReviewing] = useState(false);
   const [wrong, setWrong] = useState({ key: "", text: "" });
   const set = (/** @type {Values} */ part) => setValues({ ...values, ...part });
+  useInvalidFocus(wrong, ".dialog");
   const title = webhook ? t`Edit webhook` : t`New webhook`;
   /** @param {import("../api.js").ApiError} error */
   const refused = async (error) => {
     if (error.status === 412) await reload();
-    const text = error.status === 412 ? t`Someone else has changed site.yaml meanwhile. Try again.` : sentence(error);
+    const path = error.details?.errors?.[0].path ?? [];
+    const hidden = hiddenIn(values).join(", ");
     setRead("");
-    setWrong({ key: error.details?.errors?.[0].path[0] ?? "", text });
+    setWrong({
+      key: path[0] ?? "",
+      text: error.status === 412 ? t`Someone else has changed site.yaml meanwhile. Try again.`
+        : path.join() === "headers" && values.url !== webhook?.url && hidden
+          ? t`A new URL gets no hidden values. Enter the values of these headers again, or delete their lines:
+              ${hidden}.`
+          : sentence(error),
+    });
     setReviewing(false);
   };
   if (reviewing) {
@@ -45,7 +55,11 @@ export function WebhookDialog({ webhook, etag, close, done, reload }) {
       : { path: "webhooks", method: "POST", data: { name: values.name.trim(), ...dataOf(values) } };
     return html`<${ReviewDialog} title=${webhook ? t`Change the webhook ${webhook.name}?`
         : t`Create the webhook ${values.name}?`} label=${webhook ? t`Save` : t`Create`} change=${change}
-      etag=${read || etag} close=${close} refused=${refused}
+      etag=${read || etag} isBack close=${() => setReviewing(false)} refused=${refused}
+      note=${webhook?.enabled && !values.enabled && html`<p>${plural(webhook.waiting ?? 0, {
+        one: "The webhook is disabled, and {0} waiting delivery is dropped.",
+        other: "The webhook is disabled, and {0} waiting deliveries are dropped.",
+      })}</p>`}
       done=${(/** @type {any} */ answer) => done(answer, values.name.trim())} />`;
   }
   const field = (/** @type {string} */ name) => ({ values, set, name, autofocus: wrong.key === name,
@@ -54,7 +68,10 @@ export function WebhookDialog({ webhook, etag, close, done, reload }) {
   return html`<${Dialog} label=${title} close=${close} class="is-wide">
     <form class="stack" onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      setReviewing(true);
+      const unknown = hiddenIn(values).filter((header) => !webhook?.headers.includes(header)).join(", ");
+      setWrong(unknown ? { key: "headers", text: t`${HIDDEN} stands for no value here. Enter one for: ${unknown}.` }
+        : { key: "", text: "" });
+      setReviewing(!unknown);
     }}>
       <h2 class="dialog-title">${title}</h2>
       ${!webhook && html`<${Input} ...${field("name")} label=${t`Name`} required maxlength="64"
@@ -71,7 +88,9 @@ export function WebhookDialog({ webhook, etag, close, done, reload }) {
       <${Input} ...${field("debounce")} label=${t`Wait for a pause`}
         hint=${t`For example 10s: one request for all changes, after a pause of this length.`} />
       <${Input} ...${field("headers")} label=${t`Headers`} lines
-        hint=${t`One on each line, for example Authorization: Bearer abc. ${HIDDEN} stands for a hidden value.`} />
+        hint=${webhook?.headers.length
+          ? t`One on each line. ${HIDDEN} stands for a hidden value. To remove a header, delete its line.`
+          : t`One on each line, for example Authorization: Bearer abc.`} />
       <${Flag} ...${field("enabled")} label=${t`Enabled`} />
       ${!webhook && html`<p class="hint">
         ${t`After saving, you get the secret with which the receiver checks signatures.`}</p>`}
@@ -110,10 +129,19 @@ function valuesOf(webhook) {
   };
 }
 
-/** Return what is sent for a form. Hidden values are left out. @param {Values} values @param {Webhook} [webhook] */
-function dataOf({ url, events, types, locales, status, debounce, headers, enabled }, webhook) {
+/** Return the names and values of the headers in a form. @param {Values} values @returns {string[][]} */
+function headersOf({ headers }) {
   const lines = /** @type {string} */ (headers).split("\n").filter((line) => line.trim());
-  const written = lines.map((line) => line.split(/:(.*)/s).map((part) => part.trim()));
+  return lines.map((line) => line.split(/:(.*)/s).map((part) => part.trim()));
+}
+
+/** Return the names of the headers whose values are hidden. @param {Values} values */
+const hiddenIn = (values) => headersOf(values).filter(([, value]) => value === HIDDEN).map(([name]) => name);
+
+/** Return what is sent for a form. Hidden values are left out. @param {Values} values @param {Webhook} [webhook] */
+function dataOf(values, webhook) {
+  const { url, events, types, locales, status, debounce, enabled } = values;
+  const written = headersOf(values);
   const removed = (webhook?.headers ?? []).filter((name) => !written.some(([one]) => one === name));
   return {
     ...(url === webhook?.url ? {} : { url: url.trim() }),

@@ -19,6 +19,7 @@ import { stateOf, webhookPath } from "./requests.js";
 import { NewSecret, WebhookDialog } from "./webhook-dialog.js";
 
 const EVERY_MS = 3000;
+const OVERLAP = "secret-overlap"; // the id of the text about the old secret
 
 /** @param {{name: string, params: URLSearchParams}} props */
 export function WebhookPage({ name, params }) {
@@ -54,8 +55,9 @@ function Facts({ webhook }) {
   const what = [...webhook.events, ...webhook.types].join(", ") || t`all events`;
   return html`<p class="site-note">${t`${text}. Sends ${what} to ${webhook.url}`}
     ${webhook.problem ? html`<br />${webhook.problem}` : ""}
-    ${webhook.previousSecretUntil && html`<br />${t`Requests are also signed with the old secret
-      until ${timestamp(webhook.previousSecretUntil)}.`}`}</p>`;
+    ${webhook.previousSecretUntil && html`<br /><span id=${OVERLAP}>
+      ${t`Requests are also signed with the old secret until ${timestamp(webhook.previousSecretUntil)}.
+        A new one can be generated after that.`}</span>`}</p>`;
 }
 
 /** @param {{webhook: import("./requests.js").Webhook, etag: string, changed: () => Promise<void>}} props */
@@ -95,8 +97,9 @@ function Actions({ webhook, etag, changed }) {
         ${t`Enable`}</button>`}
       <button class="button" type="button" disabled=${testing} onClick=${test}>
         ${testing ? t`Sending…` : t`Send test`}</button>`}
-    ${mayRotate && !webhook.previousSecretUntil && html`<button class="button" type="button"
-      onClick=${() => setAsking(true)}>${t`New secret`}</button>`}
+    ${mayRotate && html`<button class="button" type="button" disabled=${Boolean(webhook.previousSecretUntil)}
+      aria-describedby=${webhook.previousSecretUntil ? OVERLAP : undefined} onClick=${() => setAsking(true)}>
+      ${t`New secret`}</button>`}
     ${asking && html`<${Question} title=${t`Generate a new secret?`} label=${t`Generate`} confirm=${rotate}
       text=${t`Give it to the receiver within 24 hours. Until then, requests are signed with both secrets.`}
       close=${() => setAsking(false)} />`}
