@@ -21,7 +21,7 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
 def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
-    """Return the document's public URL, or None if it needs a value that is missing."""
+    """Return the public URL of a document, or None if a value in the URL is missing."""
     row = document.read_row()
 
     def value(name: str) -> Any:
@@ -34,7 +34,6 @@ def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
 
 
 def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
-    """Return the type's URL pattern, or None if it has none or the pattern uses a hidden attribute."""
     url = settings.urls.get(type_.singular)
     pattern = url.pattern(locale) if url and type_.singular != MEDIA_URL else None
     if pattern is None or not all(_is_public(type_, name) for name in placeholders_in(pattern)):
@@ -52,9 +51,9 @@ def _is_public(type_: Type, name: str) -> bool:
 
 
 def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
-    """Replace placeholders with `value(name)`, percent-encoded.
+    """Replace each placeholder in a URL pattern with `value(name)`, percent-encoded.
 
-    Return None if a value is missing or the URL is too long or invalid.
+    Return None if a value is missing, or if the URL is too long or invalid.
     """
     first, rest = _split_pattern(pattern)
     parts = [first]

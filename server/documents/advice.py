@@ -1,4 +1,4 @@
-"""Hints on correcting values."""
+"""Hints on how to correct values."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -83,7 +83,10 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on a value of the wrong type, or "". It never quotes a password."""
+    """Return a hint on how to correct a value of the wrong type, or "".
+
+    The hint never quotes a password.
+    """
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -101,7 +104,7 @@ def component_advice(type_: Type) -> str:
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on a value that violates an option, or ""."""
+    """Return a hint on how to correct a value that violates an option of its attribute, or ""."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -136,7 +139,7 @@ def _boolean(text: str) -> str:
 
 
 def _possible_numbers(text: str) -> list[str]:
-    """Return the numbers that a text such as `1,234 km` may mean."""
+    """Return the numbers that may be meant by a text such as `1,234 km`."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

@@ -1,6 +1,6 @@
-"""Validation of values against attribute options.
+"""Validation of values against the options of their attributes.
 
-Checks take time linear in the length of the text, which could be malicious.
+The text could be malicious, so a check must not take longer than linear time in its length.
 """
 
 import re
@@ -20,9 +20,10 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Choice of options to check.
+    """The options that are checked.
 
-    Only maximums are checked for drafts. `default_max_length` is for `string` attributes without `maxLength`.
+    If `is_draft` is set, only maximums are checked. `default_max_length` applies to `string` attributes that
+    have no `maxLength`.
     """
 
     is_draft: bool = False
@@ -45,7 +46,10 @@ def option_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS)
 
 
 def value_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Like `option_errors`, but for a non-empty value. A password must be plain text, not a hash."""
+    """Check a value that is not empty, like `option_errors`.
+
+    A password must be plain text, not a hash.
+    """
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.is_draft else [*broken, *_patterns(attribute, value)]
 
@@ -53,7 +57,7 @@ def value_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) 
 def errors_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and message of each violated option in a row and its components."""
+    """Yield a path and a message for each option that a value in a row or in its components violates."""
     for position, attribute in type_.checked if limits.default_max_length is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)

@@ -23,7 +23,10 @@ Run = tuple[PackedRows | None, int, int]
 
 
 class Document:
-    """An immutable draft or published version in one locale. `slot` is -1 until it is indexed."""
+    """A draft or published version of a document in one locale. It is immutable.
+
+    `slot` is -1 until the version is indexed.
+    """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
 
@@ -75,7 +78,7 @@ class Document:
 
     @property
     def id(self) -> int:
-        """The numeric id (spec.md 2.2), not `document_id`."""
+        """The numeric id (spec.md 2.2). This is not `document_id`."""
         return int(self.row[ID])
 
     @property
@@ -101,7 +104,6 @@ class Document:
 
     @property
     def locale(self) -> str:
-        """The locale code, or the site's default locale if the type is not localized."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
@@ -134,7 +136,10 @@ def make_version(
     *,
     number: int | None = None,
 ) -> Document:
-    """Create a version. `timestamps` are createdAt, updatedAt and publishedAt (None for a draft)."""
+    """Create a version.
+
+    `timestamps` are createdAt, updatedAt and publishedAt. For a draft, publishedAt is None.
+    """
     if number is None:
         number = derive_id(type_.uid, document_id, locale)
     row = (number, document_id, *values, *timestamps, locale)
@@ -146,7 +151,7 @@ def default_sort_key(document: Document) -> Key:
 
 
 def column_of(documents: Iterable[Document], index: int) -> list[Any]:
-    """Return one column without unpacking whole rows."""
+    """Return the value of each document in one column, without unpacking whole rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -166,7 +171,11 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents into runs of consecutive rows: packed rows (or None), start and end (exclusive)."""
+    """Split documents into runs that are consecutive in the same packed rows.
+
+    Each run contains the packed rows, or None for documents that are not packed, the start, and the end
+    (exclusive).
+    """
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)

@@ -1,4 +1,7 @@
-"""Syntax check for email addresses. Imported lazily, because `email_validator` is slow to import."""
+"""Syntax check for email addresses.
+
+`email_validator` is slow to import, so this module is imported only when it is needed.
+"""
 
 from email_validator import EmailNotValidError, validate_email
 

@@ -1,4 +1,4 @@
-"""Conversion between a document's values and its parsed file."""
+"""Conversion between the values of a document and its parsed file."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -22,7 +22,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Convert a value to its form in files."""
+    """Convert a value to what is written in files."""
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -48,7 +48,10 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Convert a row to a file's keys, omitting empty values without a default."""
+    """Convert a row to the keys and values of a file.
+
+    An empty value is left out, unless its attribute has a default.
+    """
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         if (
@@ -61,9 +64,10 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys to write to change attributes from `old` to `new`.
+    """Return the keys, with their values, that must be written to change `old` to `new`.
 
-    `tree` is the parsed file. Unchanged values inside components keep their form.
+    `tree` is the parsed file. Inside components, values that do not change are written as they are in the
+    file.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -88,7 +92,6 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _match_components(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Yield the index in `before` of each component in `after`, or None for a new one."""
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -128,10 +131,11 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """Options and mismatches of reading one document.
+    """The options for reading one document, and the mismatches that were found.
 
-    Component ids are derived from `seed`. `masks_hashes` also masks password hashes in other attributes.
-    `keeps_targets` keeps valid relation targets beside invalid ones.
+    The ids of components are derived from `seed`. If `masks_hashes` is set, password hashes are also masked
+    in attributes of other types. If `keeps_targets` is set, an invalid target of a relation does not remove
+    the valid ones.
     """
 
     types: Mapping[str, Type]
@@ -164,9 +168,9 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Convert a parsed value. A missing key gives the default, and null the empty value.
+    """Convert a parsed value, and add its mistakes to `reading`.
 
-    Mistakes are added to `reading`.
+    A missing key stands for the attribute's default, and null for the empty value.
     """
     kind = attribute.type
     if tree is ABSENT:

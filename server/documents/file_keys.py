@@ -1,4 +1,4 @@
-"""Mapping between file keys and attributes: `otherKeys`, `fileName` and `draftWhen`."""
+"""Mapping between the keys of files and attributes: `otherKeys`, `fileName` and `draftWhen`."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -25,9 +25,10 @@ def collect_other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]
 def spread_other_keys(
     type_: Type, attributes: Mapping[str, Any], tree: Mapping[str, Tree] | None = None
 ) -> dict[str, Any]:
-    """Return the keys to write: the inverse of `collect_other_keys`.
+    """Return the keys to write, with their values. This is the inverse of `collect_other_keys`.
 
-    Keys removed since `tree`, the parsed file, get the value REMOVE. Unchanged ones are omitted.
+    `tree` is the parsed file. Keys that are in it, but not in the new value, get the value REMOVE. Keys that
+    have not changed are left out.
     """
     name = type_.other_keys
     if name is None or name not in attributes:
@@ -47,7 +48,7 @@ def reserved_keys(type_: Type) -> Collection[str]:
 
 
 def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values in a file's name. Values in the content take precedence."""
+    """Add the values that a file's name contains. The values in the file take precedence."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -58,7 +59,7 @@ def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> M
 
 
 def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
-    """Return a new document's file name, or None if it needs a missing value."""
+    """Return the file name of a new document, or None if a value in the name is missing."""
     fields = FIELD.findall(type_.file_name or "")
     names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
@@ -73,9 +74,9 @@ def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_file_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the values in a file name, or {} if the pattern does not match.
+    """Return the values that a file name contains, or {} if it does not match the pattern.
 
-    `dates` names attributes with dates.
+    `dates` are the names of attributes whose values are dates.
     """
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:

@@ -1,4 +1,4 @@
-"""Check for attribute options that can't work."""
+"""Check for options of attributes that can't work."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -25,7 +25,7 @@ _Fault = tuple[str, str, str]
 def find_invalid_options(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
     """Yield a warning for each option that can't work.
 
-    These are not errors, because earlier releases served such sites.
+    These problems are not errors, because sites with such options were served by earlier releases.
     """
     for type_ in types:
         found = list(_faults(type_)) if type_.path else []

@@ -1,4 +1,4 @@
-"""Serialized rows of documents, which save memory and can be shared by forked processes."""
+"""Serialized rows of documents. They save memory, and forked processes can share them."""
 
 import io
 import pickle
@@ -24,7 +24,7 @@ SEPARATOR = b"\0"  # No document contains this byte, because it is not allowed i
 
 
 class PackedTexts:
-    """A column of strings as one UTF-8 text, with SEPARATOR after each."""
+    """A column of strings, stored as one UTF-8 text. Each string is followed by SEPARATOR."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -36,7 +36,10 @@ class PackedTexts:
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, start: int, end: int, offset: int) -> list[int]:
-        """Return the strings' byte offsets, shifted so that the first is `offset`. `end` is exclusive."""
+        """Return the byte offsets of the strings from `start` to `end` (exclusive).
+
+        They are shifted so that the first one is `offset`.
+        """
         offset -= self._starts[start]
         return [start + offset for start in self._starts[start:end]]
 
@@ -53,7 +56,7 @@ class PackedTexts:
 
 
 class PackedRows:
-    """Packed rows of one content type."""
+    """Packed rows of documents of one content type."""
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_layout", "_starts", "_texts", "_types")
 
@@ -83,7 +86,6 @@ class PackedRows:
         return len(self._starts) - 1
 
     def row(self, i: int) -> Row:
-        """Unpack a row. Raises ValueError if the data is damaged."""
         values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
         for at in self._apart:
             constant = at in self._constants
@@ -102,7 +104,6 @@ class PackedRows:
         return column
 
     def texts(self, index: int) -> PackedTexts | None:
-        """Return a column of strings, or None if it is not stored as strings."""
         constant = self._constants.get(index)
         if index in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -134,9 +135,9 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[byte
 
 
 def add_columns(layout: PackedLayout, values: Mapping[int, Any], width: int) -> PackedLayout:
-    """Return the layout with added constant columns.
+    """Return the layout with more columns, each of which has the same value in all rows.
 
-    `values` maps new positions to values; `width` is the new number of columns.
+    `values` maps the positions of the added columns to these values. `width` is the new number of columns.
     """
     if not values:
         return layout
@@ -163,7 +164,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def dump_plain(values: Iterable[Any]) -> list[bytes]:
-    """Pickle values without components, which takes a quarter less time than `dump`."""
+    """Pickle values that contain no components. This takes a quarter less time than `dump`."""
     return _dump(values, pickle.Pickler)
 
 
@@ -180,7 +181,6 @@ def _dump(values: Iterable[Any], pickler_class: type[pickle.Pickler]) -> list[by
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Unpickle a value. Raises ValueError if the data is damaged."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:

@@ -34,7 +34,10 @@ class PathClaim:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """A value that two schemas share if both assign the path to the same version."""
+        """A value by which two claims can be compared, even if they were made with different schemas.
+
+        It is equal if both schemas assign the path to the same version.
+        """
         key = self.type.draft_key if self.type.draft_publish else None
         locale = self.locale if self.type.localized else ""
         return (self.type.uid, self.name, locale, self.draft, key and (key.name, key.value))
@@ -42,7 +45,7 @@ class PathClaim:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Rules that map file paths to documents."""
+    """The rules that map the paths of files to documents."""
 
     schema: Schema
     settings: Settings
@@ -63,7 +66,7 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """Outermost folders that can contain documents. "" is the site's folder."""
+        """The outermost folders that can contain documents. "" stands for the folder of the site."""
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
@@ -76,7 +79,10 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> PathClaim | None:
-        """Return the document version to which a path belongs, or None if no document can be there."""
+        """Return the document version to which a path belongs.
+
+        Return None if no document can be at this path.
+        """
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -89,7 +95,10 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: PathClaim, suffix: str, pattern: str | None = None) -> str:
-        """Return the path for a claim. `suffix` is the extension, `pattern` one of `options.files`."""
+        """Return the path for a document version.
+
+        `suffix` is the extension. `pattern` is one of the patterns in `options.files`, by default the first.
+        """
         draft_suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
         pattern = pattern and pattern.replace("{initial}", _initial(claim.name))
@@ -108,9 +117,10 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path of the draft or published version, in another locale if given.
+        """Return the path of the draft or the published version of the document at `path`.
 
-        Return None if `path` can't contain a document.
+        If `locale` is given, the version in this locale is meant. Return None if `path` can't contain a
+        document.
         """
         claim = self.claim(path)
         if claim is None:

@@ -1,4 +1,4 @@
-"""Conversion of parsed values, except components (`documents.encode`)."""
+"""Conversion of parsed values. Components are converted in `documents.encode`."""
 
 import math
 import re
@@ -143,7 +143,6 @@ def _block_text(key: str, tree: Tree) -> Any:
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Convert one target of a relation or media attribute. Raises InvalidValue."""
     if attribute.type == "media":
         if isinstance(tree, str):
             return to_nfc(str(tree).lstrip("/").removeprefix("uploads/"))

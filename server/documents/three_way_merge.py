@@ -18,9 +18,10 @@ MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by o
 def match_to_base(
     base: Sequence[Component], later: Sequence[Component], *, ids_match: bool = False
 ) -> list[int | None]:
-    """Return the index in `base` of each component in `later`, or None for a new one.
+    """For each component in `later`, return its index in `base`, or None if it is new.
 
-    Set `ids_match` only if `later` is a changed copy of `base`. Ids read from files depend on positions.
+    `ids_match` may be set only if `later` is a changed copy of `base`. The ids of components that were read
+    from files depend on their positions.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -77,7 +78,10 @@ def _match_similar(
     *,
     min_equal_values: int,
 ) -> list[tuple[int, int]]:
-    """Return pairs of an index in `later` and one in `base`, most similar first."""
+    """Return pairs of components that resemble each other, the most similar ones first.
+
+    A pair consists of an index in `later` and an index in `base`.
+    """
     if len(later_indexes) * len(base_indexes) > MAX_COMPARED_PAIRS:
         pairs = [
             (0, 0, i, i) for i in range(min(len(later_indexes), len(base_indexes))) if not min_equal_values
@@ -114,9 +118,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge two changed orders of keys, or return None on a conflict.
+    """Merge two orders of keys, both of which have changed. Return None if they are in conflict.
 
-    If both sides added keys at one place, those of `theirs` come first.
+    If both sides added keys at the same place, the keys of `theirs` come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -162,9 +166,10 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed differently. A side without it has None.
+    """A value that the two sides changed in different ways.
 
-    List indexes in `path` refer to the base. The path is empty if one side deleted the document.
+    If a side has no such value, its value is None. List indexes in `path` refer to `base`. If one side
+    deleted the document, `path` is empty.
     """
 
     path: KeyPath
@@ -175,9 +180,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """Merged values, or None if the document is deleted.
+    """The merged values, or None if the document is deleted.
 
-    Attributes in conflict have the value from `theirs`.
+    If an attribute is in conflict, its value is that of `theirs`.
     """
 
     values: dict[str, Any] | None
@@ -193,9 +198,9 @@ def merge(
     *,
     ids_match: bool = False,
 ) -> MergeResult:
-    """Merge two changed versions of `base`. A missing version is None.
+    """Merge two changed versions of `base`. If a version does not exist, it is None.
 
-    Set `ids_match` if `ours` is a changed copy of `base`, with the same component ids.
+    `ids_match` may be set only if `ours` is a changed copy of `base` that has the same component ids.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -230,7 +235,7 @@ class _Merging:
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
-        """Merge a value. On a conflict, record it and return `theirs`."""
+        """Merge a value. If there is a conflict, record it and return the value of `theirs`."""
         if same_values(ours, base) or same_values(ours, theirs):
             return theirs
         if same_values(theirs, base):
@@ -290,9 +295,9 @@ class _Merging:
 def _components_by_key(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, ids_match: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return both sides' components, where components to merge have equal keys.
+    """Return the components of both sides by key. Components that must be merged have the same key.
 
-    The key of one from the base is its index there.
+    For a component that is in `base`, the key is its index there.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

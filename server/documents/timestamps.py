@@ -37,9 +37,9 @@ def now() -> str:
 
 
 def read_timestamp(text: str) -> str:
-    """Parse an ISO 8601 date or timestamp, or milliseconds since 1970.
+    """Parse an ISO 8601 date or timestamp, or a number of milliseconds since 1970.
 
-    Defaults are midnight and UTC. Raises ValueError.
+    Without a time, midnight is meant; without a time zone, UTC. Raises ValueError.
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
@@ -66,7 +66,7 @@ def read_timestamp(text: str) -> str:
 def read_partial_timestamp(text: str) -> str:
     """Parse a timestamp in a filter, such as `2024` or `2024-W20-3`.
 
-    Missing parts get their lowest value. Raises ValueError.
+    For a part that is missing, the lowest possible value is used. Raises ValueError.
     """
     try:
         return read_timestamp(text)
@@ -84,7 +84,6 @@ def read_partial_timestamp(text: str) -> str:
 
 
 def _first_day(match: re.Match[str]) -> str:
-    """Return a partial date's first day. Raises ValueError if it does not exist."""
     year = int(match[1])
     if match["day"]:
         first = date(year, 1, 1) + timedelta(days=int(match["day"]) - 1)
@@ -111,7 +110,7 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Return the date in a date or timestamp, as `2024-02-29`. Raises ValueError."""
+    """Return the date in a date or a timestamp, such as `2024-02-29`. Raises ValueError."""
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):
@@ -120,7 +119,7 @@ def read_date(text: str) -> str:
 
 
 def read_time(text: str) -> str:
-    """Convert a time such as `10:20` to `10:20:00.000`. Raises ValueError."""
+    """Convert a time such as `10:20` to the format `10:20:00.000`. Raises ValueError."""
     found = _TIME.fullmatch(text.strip())
     if not found:
         raise ValueError(text)

@@ -1,4 +1,4 @@
-"""Attribute values: components, empty values, equality, and derived ids."""
+"""The values of attributes: components, empty values, equality, and derived ids."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -9,7 +9,7 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """A component. Equality ignores ids, because they depend on positions."""
+    """A component. Ids are not compared for equality, because they depend on positions."""
 
     __slots__ = ("row", "type")
 
@@ -65,7 +65,10 @@ def same_values(old: object, new: object) -> bool:
 
 
 def derive_id(*parts: str) -> int:
-    """Derive a 53-bit id, which a JSON number can hold exactly. It is the same in every clone of a site."""
+    """Derive an id with 53 bits, so that a JSON number can hold it exactly.
+
+    The id is the same in every clone of a site.
+    """
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 

@@ -26,9 +26,10 @@ NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "u
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The caller's drafts and other people's changes, newest first, at most MAX_LISTED each.
+    """The caller's drafts and other people's changes, newest first.
 
-    `other_count` counts all. `log` is the event log's id, and `last` its last event.
+    Each list has at most MAX_LISTED entries; `other_count` counts all changes by other people. `log` is the
+    id of the event log, and `last` is the number of its last event.
     """
 
     drafts: list[dict[str, Any]]
@@ -39,9 +40,9 @@ class Activity:
 
 
 def find_activity(database: EventDatabase, caller: Caller, since: int | None, name_of: NameOf) -> Activity:
-    """Find the caller's drafts, and others' changes since event `since`, if given.
+    """Find the caller's drafts. If `since` is given, also find other people's changes after this event.
 
-    Reads at most MAX_EVENTS events. Raises StorageError.
+    At most MAX_EVENTS events are read. Raises StorageError.
     """
     bounds = database.bounds()
     start = max(bounds.first - 1, bounds.last - MAX_EVENTS)

@@ -13,7 +13,10 @@ _CREATORS = frozenset({"createdBy", "updatedBy"})
 
 
 def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
-    """Add a suggestion to `error.details`. The message stays the same as in Strapi."""
+    """Add a suggestion for a mistyped attribute to `error.details`.
+
+    The message of the error is the same as in Strapi, so it does not change.
+    """
     type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
     if type_ is None or key in type_.columns or key in _CREATORS or not _may_see_type(type_, actor, schema):
         return
@@ -26,7 +29,6 @@ def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None
 
 
 def _split_sort_key(key: str) -> tuple[str, str]:
-    """Split a sort key such as `-title` or `title desc` into name and "" or `:desc`."""
     name, _, order = key.lstrip("-+").partition(" ")
     return name, ":desc" if key.startswith("-") or order.strip().lower() == "desc" else ""
 

@@ -10,7 +10,10 @@ COMMAND = Actor("command", everything=True)  # Trailers of commit messages conta
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command. Without a git user, the author is the `git.committer` setting."""
+    """Return the `Writes` for a command.
+
+    If no user is configured in git, the author of its writes is the `git.committer` setting.
+    """
 
     def sign(_: Actor) -> tuple[str, str]:
         author = local_author(opened.site.root)

@@ -1,4 +1,4 @@
-"""Parser for batches (docs/batch.md)."""
+"""Parser for batches of operations (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -29,10 +29,11 @@ _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser for a batch, whose operations can refer to earlier ones.
+    """Parser for a batch, in which operations can refer to earlier ones.
 
-    `ids` has each operation's document (None for a deletion). `single_ids` are new ids of single types by
-    uid. `remaining_chars` limits references.
+    `ids` contains the id of each operation's document, or None if the operation deletes it. `single_ids` maps
+    the uids of single types to the ids of their new documents. `remaining_chars` limits how much text
+    references can still insert.
     """
 
     caller: Caller
@@ -44,7 +45,8 @@ class BatchReader:
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
         """Parse the operations.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the operation's number.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error contains the number of the
+        operation.
         """
         writes = []
         for number, operation in enumerate(operations):

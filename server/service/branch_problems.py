@@ -1,6 +1,6 @@
-"""Problems in files that a branch changed, and problems that they cause elsewhere.
+"""Problems in files that a branch changed, and problems that these changes cause in other files.
 
-Checks spend budget in proportion to the text and links read.
+The more text and links a check reads, the more budget it spends.
 """
 
 from collections.abc import Collection, Iterator
@@ -47,7 +47,7 @@ class _CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BranchProblems:
-    """Problems at `head`, each with True if it is new since `since`."""
+    """The problems at the commit `head`. Each comes with True if it did not exist at the commit `since`."""
 
     since: str
     head: str
@@ -55,7 +55,7 @@ class BranchProblems:
 
 
 class BranchChecks:
-    """Cached checks of the files that a branch changed. Thread-safe."""
+    """Cached checks of the files that a branch changed. This class is thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self._past = past
@@ -64,9 +64,10 @@ class BranchChecks:
         self._results: Cache[tuple[str, str], _CheckOutcome] = Cache(_MAX_CACHE_BYTES, _size)
 
     def find(self, caller: Caller, since: str, head: str, paths: Collection[str] = ()) -> BranchProblems:
-        """Return visible problems in files that differ between two commits, or only in `paths`.
+        """Return the problems that the caller may see in files that differ between two commits.
 
-        Does not check relations to users. Raises ForbiddenError, ConflictError, BusyError or LimitError.
+        If `paths` is given, only problems in these files are returned. Relations to users are not checked.
+        Raises ForbiddenError, ConflictError, BusyError or LimitError.
         """
         require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
         result = self._results.get((since, head))
@@ -92,7 +93,6 @@ class BranchChecks:
 
 
 def _check_between(past: PastStates, budget: Budget, since: str, head: str) -> _CheckOutcome:
-    """Check the files that differ between two commits. Raises LimitError or ConflictError."""
     root, changed = past.site.root, frozenset(past.changed_between(since, head))
     before, after = past.at(since), past.at(head)
     removed = {key for key in _keys_at(before, changed) if not exists(after.state.snapshot, key)}
@@ -129,7 +129,10 @@ def _visible_problems(
 def _check_commit(
     root: Path, past: PastState, paths: frozenset[str], removed: set[Key], budget: Budget
 ) -> tuple[DocumentProblem, ...]:
-    """Check `paths`, and all relations to `removed` documents and media. Raises LimitError."""
+    """Check the files at `paths`, and all relations to the documents and media files in `removed`.
+
+    Raises LimitError.
+    """
     snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
     audit = _make_audit(root, past, paths | _published_paths(past, keys), budget)
     found: dict[Problem, None] = {}
@@ -151,7 +154,6 @@ def _check_commit(
 
 
 def _make_audit(root: Path, past: PastState, paths: frozenset[str], budget: Budget) -> Audit:
-    """Return an audit of only `paths` in a commit. Raises LimitError."""
     blobs = past.known.blobs
     texts: dict[str, str] = {}
     read = [path for path in sorted(paths & past.known.entries.keys()) if not is_upload(path)]

@@ -41,9 +41,10 @@ HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked ou
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """Changes on a branch between `fork` and `head`.
+    """The changes on a branch between the commits `fork` and `head`.
 
-    `files` are configuration files that the caller may read; `total_files` counts all.
+    `files` lists at most MAX_LISTED_FILES of the changed configuration files that the caller may read.
+    `total_files` counts all changed configuration files, including those that the caller may not read.
     """
 
     fork: str
@@ -55,7 +56,7 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """A site's branches. All methods raise ForbiddenError without permission."""
+    """The branches of a site. Without the required permission, all methods raise ForbiddenError."""
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
@@ -76,9 +77,9 @@ class SiteBranches:
         return self._branches.all()
 
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
-        """Count the visible changed documents on each branch.
+        """For each branch, count the changed documents that the caller may see.
 
-        None stands for one that can't be compared. Raises BusyError.
+        The count is None if a branch can't be compared. Raises BusyError.
         """
         caller.budget.take_turn()
         today = Layout(caller.state.schema, caller.state.settings)
@@ -91,9 +92,9 @@ class SiteBranches:
         return self._branches.merged()
 
     def create(self, caller: Caller, name: str, start: str = HEAD) -> Branch:
-        """Create a branch at a commit, tag, branch or time.
+        """Create a branch that starts at a commit, tag, branch or time.
 
-        Raises ValidationError, or ConflictError if it exists.
+        Raises ValidationError, or ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -108,15 +109,15 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:
-        """Delete a branch, even if unmerged.
+        """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, PreconditionError, or ConflictError if it is checked out.
+        Raises NotFoundError, PreconditionError, or ConflictError if the branch is checked out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return a branch's changes that the caller may read. Raises NotFoundError."""
+        """Return the changes on a branch that the caller may read. Raises NotFoundError."""
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -135,9 +136,11 @@ class SiteBranches:
     def problems(
         self, caller: Caller, name: str, since: str = "", paths: Collection[str] = ()
     ) -> BranchProblems:
-        """Check files that a branch changed since a commit (default: its start), or only `paths`.
+        """Return the problems in files that a branch changed since the commit `since`.
 
-        Raises NotFoundError, ValidationError if `since` is not on the branch, or LimitError.
+        By default, this is the commit at which the branch started. If `paths` is given, only problems in
+        these files are returned. Raises NotFoundError, ValidationError if `since` is not on the branch, or
+        LimitError.
         """
         self.permit(caller, "find")
         past, head = self._past, self._branches.commit(name)
@@ -155,9 +158,9 @@ class SiteBranches:
         message: str = "",
         if_match: str | None = None,
     ) -> BranchMergeResult:
-        """Merge a branch into the branch `into`, by default the served one.
+        """Merge a branch into the branch `into` or, if that is "", into the served branch.
 
-        Raises MergeConflictError if conflicts remain, or PreconditionError.
+        Raises PreconditionError, or MergeConflictError if conflicts remain unresolved.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)

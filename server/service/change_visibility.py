@@ -12,7 +12,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for file changes that an actor may see."""
+    """Filter that shows an actor only those file changes that the actor may see."""
 
     actor: Actor
     current_layout: Layout
@@ -24,8 +24,8 @@ class ChangeFilter:
     def visible_part(self, commit: Commit | None, change: FileChange) -> FileChange | None:
         """Return the part of a change that the actor may see, or None if all of it is hidden.
 
-        `commit` is None for an uncommitted change. A change visible on one side only becomes an addition or a
-        deletion.
+        If the actor may see only the old file, the result is a deletion. If the actor may see only the new
+        file, it is an addition. `commit` is None for an uncommitted change.
         """
         if self.actor.everything:
             return change

@@ -17,9 +17,9 @@ _DOCUMENT = "Bifolio-Document: "
 def visible_message(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden_paths: Collection[str] = ()
 ) -> str:
-    """Return the message, or a neutral one if it could mention hidden content.
+    """Return a commit's message, or a neutral message if the original could mention hidden content.
 
-    The actor sees no change at `hidden_paths`.
+    `hidden_paths` are the files in which the actor may see no change.
     """
     actor = changes.actor
     if actor.everything or (

@@ -1,4 +1,4 @@
-"""Parser for writes, with permission checks."""
+"""Parser for writes of documents, with permission checks."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -62,8 +62,8 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A request to write one document.
 
-    `if_match` is the entity tag that the client read. With `merge`, an update is merged with newer changes
-    instead of rejected.
+    `if_match` is the entity tag of the version that the client read. If `merge` is set and the document has
+    changed since, an update is merged with the newer changes instead of being rejected.
     """
 
     type: Type
@@ -77,7 +77,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A permitted write. `query` selects the response's content; None means no body."""
+    """A permitted write. `query` selects the content of the response, or is None for an empty response."""
 
     operation: Operation
     reader: Reader
@@ -89,9 +89,9 @@ class DocumentWrite:
         return [(self.request.address.type.uid, written_id or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the written version; nothing for a deletion.
+        """Render the written version. After a deletion, the result is empty.
 
-        Raises LimitError, BusyError, or NotFoundError if it has since been deleted.
+        Raises LimitError, BusyError, or NotFoundError if the document has been deleted since the write.
         """
         if self.query is None:
             return Rendering(b"", "")
@@ -100,9 +100,9 @@ class DocumentWrite:
         return self._without_hidden_tag(rendering)
 
     def render_ids(self, state: State, document_id: str, note: str) -> Rendering:
-        """Render only ids and a note, without limits.
+        """Render only the ids of the written document, and a note. No limits apply.
 
-        Raises NotFoundError if the document has since been deleted.
+        Raises NotFoundError if the document has been deleted since the write.
         """
         if self.query is None:
             return Rendering(b"", "")
@@ -135,7 +135,10 @@ class DocumentWrite:
 
 
 def require_write(reader: Reader, verb: Verb, params: Params) -> None:
-    """Raise ForbiddenError unless the caller may write, or ValidationError for an unsupported operation."""
+    """Raise ForbiddenError if the caller may not make this write.
+
+    Raises ValidationError if the content type does not support it.
+    """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
             f'The content type {reader.type.singular} does not support the operation "{verb}"'
@@ -171,7 +174,6 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def charge_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for JSON attributes sent as strings. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))

@@ -1,4 +1,4 @@
-"""File changes of a dry run, as unified diffs."""
+"""The changes to files that a dry run would make, as unified diffs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the visible file changes, sorted by path. Raises LimitError."""
+    """Yield the changes to files that the caller may see, sorted by path. Raises LimitError."""
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)

@@ -1,4 +1,4 @@
-"""Validation of account forms, such as signing in."""
+"""Validation of account forms, such as the form for signing in."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,7 +14,7 @@ _CONFIRMATION = "passwordConfirmation"  # field that must have the same value as
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the form's values. Raises a ValidationError that lists all mistakes."""
+    """Return the values in a form. Raises a ValidationError that lists all mistakes."""
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
         errors = [
@@ -42,7 +42,6 @@ def reject_unknown_fields(body: object, known_fields: Mapping[str, int]) -> None
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return a field's mistakes for the response. `value` is UNSAID if missing."""
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
@@ -52,9 +51,10 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inner_path: str) -> dict[str, Any]:
-    """Return a mistake for the response, without secret values.
+    """Return the description of a mistake for the response. Secret values are not included.
 
-    `sentence` follows the field's name, as in "must be a string". `inner_path` is the path inside the value.
+    `sentence` continues the field's name, for example "must be a string". `inner_path` is the path inside the
+    field's value.
     """
     path = [name, *inner_path]
     message = f"{'.'.join(path)} {sentence}"

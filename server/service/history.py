@@ -1,4 +1,4 @@
-"""Comparing and restoring document versions, and the origin of each value."""
+"""Comparing and restoring versions of documents, and finding the origin of each value."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,10 @@ HiddenUpdates = Mapping[str, Collection[str]]  # paths of documents, by commit i
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """One document's visible versions, newest first. `params` selects a locale and a status."""
+    """The versions of one document that the caller may see, newest first.
+
+    `params` are the parameters of the request. They select a locale and a status.
+    """
 
     caller: Caller
     type: Type
@@ -74,7 +77,6 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def select_versions(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the requested locale, status and versions. Raises ForbiddenError or ValidationError."""
         locale = locale_to_write(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
         if status == DRAFT and not may_read_drafts(self.caller.actor, self.type):
@@ -85,9 +87,10 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the content at a commit ("" for the current files), or None if there was none.
+        """Return the document's content at a commit, or None if it did not exist.
 
-        The published version stands in for a missing draft. `may_see` can reject paths.
+        If `commit` is "", the current files are read. If a draft is requested but does not exist, the content
+        of the published version is returned. If `may_see` returns False for a path, this file is left out.
         """
         locale, status, _ = self.select_versions(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -121,10 +124,11 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Differences between two versions.
+    """The differences between two versions.
 
-    The commit "" means the current files or, for `since`, no earlier version. `unread_keys` are missing from
-    the current schema.
+    `since` and `to` are the ids of commits. If `to` is "", the current files were compared; if `since` is "",
+    there was no earlier version. `unread_keys` are the keys in each version that the current schema does not
+    have.
     """
 
     differences: Mapping[str, Difference]
@@ -137,7 +141,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version that wrote each value, and all examined versions."""
+    """The version that wrote each value, and all versions that were examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -146,7 +150,7 @@ class Origins:
 
 
 class Histories:
-    """The histories of a site's documents. Thread-safe."""
+    """The histories of a site's documents. This class is thread-safe."""
 
     def __init__(self, site: Site, past: PastStates, writes: Writes) -> None:
         self.site, self.past, self.writes = site, past, writes
@@ -155,7 +159,7 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return commits with their visible documents, newest first.
+        """Return the commits, newest first, with the changed documents that the caller may see.
 
         Raises ForbiddenError, ValidationError, or ConflictError if there are no commits.
         """
@@ -175,10 +179,10 @@ class Histories:
     def document_history(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
-        """Return a document's history. `document_id` is "" for a single type.
+        """Return the history of a document. `document_id` is "" for a single type.
 
-        `action` is the required permission. Raises ForbiddenError, NotFoundError, or ConflictError if there
-        are no commits.
+        `action` is the history permission that the caller needs. Raises ForbiddenError, NotFoundError, or
+        ConflictError if there are no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -221,8 +225,8 @@ class Histories:
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
         """For each commit, return the updated files whose changes are all hidden from the caller.
 
-        After MAX_EXAMINED uncertain updates, further ones count as hidden. Raises LimitError if the request
-        costs too much.
+        If this can't be decided without comparing contents, at most MAX_EXAMINED updates are compared. Any
+        others count as hidden. Raises LimitError if the request costs too much.
         """
         if caller.actor.everything:
             return {}
@@ -244,8 +248,8 @@ class Histories:
     def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
         """Return the versions in which the caller sees a change.
 
-        After MAX_EXAMINED uncertain versions, further ones are returned too. Raises LimitError if the request
-        costs too much.
+        If this can't be decided without comparing contents, at most MAX_EXAMINED versions are compared. Any
+        others are returned, too. Raises LimitError if the request costs too much.
         """
         budget = history.caller.budget
         return [
@@ -259,9 +263,9 @@ class Histories:
         return find_visible_changes(store, versions, viewers, budget, default=unexamined)
 
     def historical_viewer(self, version: Version, viewer: Viewer, *, and_before: bool = True) -> Viewer:
-        """Return a viewer that also hides attributes private at the version's commit.
+        """Return a viewer that also hides the attributes that were private at the version's commit.
 
-        With `and_before`, also those private before it.
+        If `and_before` is set, attributes that were private at the parent commit are hidden, too.
         """
         commits = (version.parent if and_before else "", version.commit.id if version.commit else "")
         return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
@@ -270,10 +274,10 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare two versions; `since` and `to` are commits, tags, branches or times.
+        """Compare two versions. Each of `since` and `to` names a commit, tag, branch or time.
 
-        If both are "", compare with the version before the last change. Raises ForbiddenError or
-        ValidationError.
+        If `to` is "", it stands for the current files. If `since` and `since_status` are "", the older
+        version is the one before the last change. Raises ForbiddenError or ValidationError.
         """
         locale, status, versions = history.select_versions()
         to = self.past.resolve(to) if to else ""
@@ -292,7 +296,7 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that wrote each value or line. Raises LimitError."""
+        """Find the version that wrote each value, or each line of a text. Raises LimitError."""
         locale, status, versions = history.select_versions()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         viewers = [
@@ -307,7 +311,10 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return CREATE if restoring needs a new document, else UPDATE. Raises ForbiddenError."""
+        """Return CREATE if a new document must be created to restore this one, otherwise UPDATE.
+
+        Raises ForbiddenError.
+        """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
             history.state, history.type, history.document_id
@@ -327,7 +334,7 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore `fields` to their values at a commit, tag, branch or time.
+        """Restore `fields` to the values that they had at a commit, tag, branch or time.
 
         Raises NotFoundError if there was no such version, or the errors of `Writes.write`.
         """
@@ -345,7 +352,10 @@ class Histories:
     def _contents_at(
         self, history: DocumentHistory, *sides: tuple[str, str]
     ) -> tuple[DocumentHistory, list[Content | None]]:
-        """Return contents, and a history that hides what was private at any of the commits."""
+        """Return the document's contents at several commits, and an adapted history.
+
+        The new history hides attributes that were private at any of these commits.
+        """
         schemas = [self._schema_at(commit, history) for commit, _ in sides]
         history = replace(history, viewer=history.viewer.also_hiding(*schemas))
         return history, [self._content_at(history, *side) for side in sides]
@@ -373,7 +383,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        For an invalid schema, return the last valid one on the caller's branch, else raise ConflictError.
+        If the schema was invalid, the last valid one before the commit is returned. Raises ConflictError in
+        this case if the commit is not on the caller's branch.
         """
         if not commit:
             return None
@@ -389,7 +400,10 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _commit_before_last_change(self, history: DocumentHistory, versions: list[Version], to: str) -> str:
-        """Return the commit before the last visible change up to `to`; "" if it created the document."""
+        """Return the commit before the last change up to `to` that the caller may see.
+
+        Return "" if this change created the document.
+        """
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.history_of(to)}
@@ -421,10 +435,6 @@ def _committed_documents(
 
 
 def _may_see_drafts(caller: Caller, type_: Type) -> bool:
-    """Return True if the caller may see a type's drafts.
-
-    Raises ForbiddenError if not, but the history can't tell drafts from published versions.
-    """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:
         raise forbidden(caller.actor, type_.singular, "readDraft")

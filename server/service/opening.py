@@ -32,9 +32,10 @@ ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
-    """Purpose of opening a site.
+    """The purpose for which a site is opened.
 
-    In READ, a write raises ReadOnlySiteError. COMMAND may run beside a server. SERVER is for forked workers.
+    In a site opened with READ, a write raises ReadOnlySiteError. A site can be opened with COMMAND while a
+    server is running. SERVER is for a server that forks workers.
     """
 
     READ = auto()
@@ -43,7 +44,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site with its services."""
+    """A loaded site, and the services that use it."""
 
     def __init__(
         self,
@@ -67,13 +68,12 @@ class OpenSite:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Writer of the event log, shared by a server's workers."""
+        """Recorder of changes in the event log. All workers of a server share it."""
         accounts, is_server = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts_url=accounts, is_server=is_server)
 
     @cached_property
     def notices(self) -> Notices:
-        """Sender of notices to other machines, idle until a worker starts it."""
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
@@ -87,7 +87,10 @@ class OpenSite:
 
     @contextmanager
     def recording_changes(self) -> Iterator[None]:
-        """Record file changes in the event log, in another process, before workers are forked."""
+        """Record changes to files in the event log.
+
+        This is done in another process, before workers are forked.
+        """
         if self.mode is not Mode.SERVER or is_postgres(self.site.state.settings.accounts):
             yield
             return
@@ -131,9 +134,9 @@ def open_site(
 ) -> OpenSite:
     """Open and load a site. Raises SetupError.
 
-    `report` is called after this process's writes, and `request_reload` if a large site needs new workers.
-    `records` defaults to True for servers, and for commands if the event log is a file.
-    `is_next_generation` prepares `Site.start_new_generation`.
+    `report` is called after each write by this process, and `request_reload` if a large site needs new
+    workers. By default, `records` is True for servers, and for commands if the event log is a file.
+    `is_next_generation` must be set if `Site.start_new_generation` will be called.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing(), is_next_generation)
     site = opened.site

@@ -45,7 +45,10 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """A site's users. Callers check permissions first. Methods raise ValidationError."""
+    """The users of a site.
+
+    The caller must check permissions before calling a method. All methods can raise ValidationError.
+    """
 
     users: Users
     reader: Reader
@@ -56,7 +59,6 @@ class People:
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Count the matching users. Raises ForbiddenError for a filter without `user.find`."""
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
         if is_filtered and not self.reader.actor.may("user", "find"):
@@ -95,9 +97,10 @@ class People:
         return self._render_written(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Update the caller's account.
+        """Change the account of the caller.
 
-        Raises UnauthorizedError if there is none, or ApplicationError if the email address can't change.
+        Raises UnauthorizedError if the caller has no account, or ApplicationError if the email address can't
+        be changed.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -112,9 +115,9 @@ class People:
         return self._render_written(query, self.users.delete(user_id), before)
 
     def _require_manageable(self, user_id: int, *, allows_sign_in: bool = False) -> None:
-        """Raise ForbiddenError if the user's role allows more than the caller's.
+        """Raise ForbiddenError if the user's role permits more than the caller's role.
 
-        `allows_sign_in` is for changes that let the caller sign in as the user.
+        `allows_sign_in` must be set if the caller could sign in as the user after the change.
         """
         user = self.users.get(user_id)
         if user is not None:
@@ -135,10 +138,6 @@ class People:
         return query._replace(selection=selection, text="")
 
     def _render_written(self, query: Query, user: User | None, view: View | None = None) -> bytes:
-        """Render a user. If that exceeds a limit, relations are left out.
-
-        Raises NotFoundError if `user` is None.
-        """
         try:
             return self._show(query, user, view)
         except RESPONSE_ERRORS:
@@ -161,7 +160,10 @@ def list_roles(reader: Reader) -> list[bytes]:
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role as JSON; `key` is a number, name or documentId. Raises NotFoundError."""
+    """Return a role as JSON. `key` is the number, the name or the documentId of the role.
+
+    Raises NotFoundError.
+    """
     view, role = reader.view(Query(reader.type)), resolve_role(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
     if role is None or document is None:
@@ -193,7 +195,6 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read_user(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Parse the values to save. Raises a ValidationError that lists all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The request body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}

@@ -1,6 +1,7 @@
 """Problems that a caller may see or fix.
 
-Messages can quote hidden values, so callers need access to all that a message could mention.
+The message of a problem can quote hidden values. A caller therefore sees a problem only if all values that
+its message could mention may be read.
 """
 
 import re
@@ -42,7 +43,11 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """A filter for problems. Empty `paths` mean all files, and None for `fixable` means both kinds."""
+    """A filter for problems.
+
+    If `paths` is empty, problems in all files match. If `fixable` is None, problems with and without a fix
+    match.
+    """
 
     type: str = ""
     document_id: str = ""
@@ -78,7 +83,6 @@ class ProblemFilter:
 
 
 def parse_paths(value: object) -> frozenset[str]:
-    """Parse the repeatable query parameter `path`. Raises ValidationError."""
     paths = [value] if isinstance(value, str) else value or []
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise ValidationError(f'"path" must be a file path; it may be repeated up to {MAX_PATHS} times')
@@ -87,10 +91,11 @@ def parse_paths(value: object) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Visible problems.
+    """The problems that the caller may see.
 
-    `in_scope` are in the selected type, document and files. `matching` also have the selected severity and
-    `fixable`. `is_current` means that the site has not changed since.
+    `in_scope` are those in the selected type, document and files. `matching` are those of `in_scope` that
+    also match the selected severity and `fixable`. `is_current` is True if the site has not changed since the
+    check.
     """
 
     check: CheckResult
@@ -101,7 +106,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """Applied fixes, rejected fixes with reasons, and the commit's id."""
+    """The applied fixes, the rejected fixes, each with the reason, and the id of the commit."""
 
     applied: Sequence[ValueChange]
     rejected: Sequence[tuple[ValueChange, str]]
@@ -109,15 +114,15 @@ class FixedProblems:
 
 
 class Problems:
-    """A served site's problems and fixes. Thread-safe."""
+    """The problems of a site that is being served, and their fixes. This class is thread-safe."""
 
     def __init__(self, checks: BackgroundChecks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return matching visible problems, waiting up to `wait_s` for a current check.
+        """Return the problems that match and that the caller may see.
 
-        Raises BusyError if none has finished yet.
+        The method waits up to `wait_s` for a current check. Raises BusyError if no check has finished yet.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.problems) // 10)
@@ -133,9 +138,10 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[ValueChange], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply the requested fixes that are still possible. Raises the errors of `Writes.save`.
+        """Apply those of the requested fixes that are still possible.
 
-        `message` maps a number of fixes to a commit message.
+        `message` is called with the number of fixes, and returns the commit message. Raises the errors of
+        `Writes.save`.
         """
         caller = viewer.caller
         caller.budget.take_turn()
@@ -181,13 +187,13 @@ class ProblemViewer:
 
     @classmethod
     def for_caller(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer. Raises ForbiddenError unless all `actions` are permitted."""
+        """Return the viewer for a caller. Raises ForbiddenError unless the caller may do all `actions`."""
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def visible_problems(self, check: CheckResult) -> Iterator[DocumentProblem]:
-        """Yield visible problems, without forbidden fixes."""
+        """Yield the problems that the caller may see. Fixes that the caller may not make are left out."""
         may_fix = has_site_permission(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.problems:
             if self._sees(found):
@@ -296,7 +302,10 @@ def _names_of(key_path: KeyPath) -> KeyPath:
 def fix_documents(
     writes: Writes, caller: Caller, repair: FixRequest, message: str = ""
 ) -> Outcome[FixResult]:
-    """Fix documents, skipping files changed since the check. Raises the errors of `Writes.save`."""
+    """Fix documents. Files that have changed since the check are skipped.
+
+    Raises the errors of `Writes.save`.
+    """
     return writes.save(caller, apply_fixes, repair, message=message or _message_of)
 
 

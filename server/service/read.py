@@ -28,10 +28,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """A response's body and entity tag.
+    """The body of a response, and its entity tag.
 
-    `users` is the version of the user index, or None if the response does not depend on it. `cache_tags` may
-    be "".
+    `users` is the version of the user index, or None if the response does not depend on users. `cache_tags`
+    is "" if the response has no tags.
     """
 
     body: bytes
@@ -51,9 +51,10 @@ class BranchContext:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A request's actor, state and budget.
+    """The actor, the state and the budget of a request.
 
-    `branch` is None for the served branch. `commit` is "" for the current state.
+    `branch` is None for the served branch. `commit` is the commit whose state is read, or "" for the current
+    state.
     """
 
     state: State
@@ -69,7 +70,7 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reader of a content type for an actor. Without `users`, relations to users are empty."""
+    """Reader of a content type for an actor. If `users` is None, relations to users are empty."""
 
     state: State
     type: Type
@@ -79,7 +80,7 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Render a document or, without an id, a single type or a page.
+        """Render a document. If `document_id` is None, render the document of a single type or a page.
 
         Raises ForbiddenError, NotFoundError or ValidationError.
         """
@@ -117,7 +118,10 @@ class Reader(NamedTuple):
         return self.show(view, query, self.find(view, query, document_id), params)
 
     def find(self, view: View, query: Query, document_id: str | None = None) -> Document | None:
-        """Find a document, or a single type's without an id. Checks no permissions."""
+        """Find a document. If `document_id` is None, find the document of a single type.
+
+        No permissions are checked.
+        """
         if document_id is None:
             return find_single(view, query)
         document = find_one(view, query, document_id)
@@ -130,7 +134,6 @@ class Reader(NamedTuple):
         return document
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render a document. Raises NotFoundError if it is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -155,7 +158,6 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key for cached documents, or None for no caching."""
         if not query.selection.populate:
             return None
         selection = repr((params.get("fields"), params.get("populate"))).encode()

@@ -1,4 +1,4 @@
-"""JSON rendering of documents: flat (Strapi 5) or wrapped (Strapi 4)."""
+"""JSON rendering of documents, in the flat format of Strapi 5 or the wrapped format of Strapi 4."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from decimal import Decimal
@@ -36,7 +36,10 @@ _STEPS_PER_MEMBER = 2  # one step to follow a relation, and one to render its ta
 
 
 class Renderer:
-    """Renderer for one response. With `cache_key`, documents with populated attributes are cached."""
+    """Renderer for one response.
+
+    If `cache_key` is given, documents with populated attributes are cached.
+    """
 
     def __init__(
         self, view: View, *, response_format: ResponseFormat = ResponseFormat.V5, cache_key: Hashable = None
@@ -414,7 +417,7 @@ def render_list(
 def list_response(
     rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
 ) -> bytes:
-    """Return a page of rendered documents. Without `statuses`, these are omitted."""
+    """Return a page of rendered documents. If `statuses` is given, they are added to `meta`."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     status_members = {} if statuses is None else {_STATUS_KEY: statuses}
@@ -430,7 +433,7 @@ def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequen
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render media files as the upload API does: without locale or envelope."""
+    """Render media files as in the upload API, without their locale and without `data` around them."""
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")

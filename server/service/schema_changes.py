@@ -1,4 +1,4 @@
-"""Changes of content types and components over the API."""
+"""Changes to content types and components over the API."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,10 +31,10 @@ MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """Requested changes.
+    """A request to change schemas.
 
-    With `lossy`, values may be lost. `if_match` is the version of the plan that the caller saw, or "" if it
-    names none.
+    If `lossy` is set, values may be lost. `if_match` is the version of the plan that the caller saw, or "" if
+    any plan is accepted.
     """
 
     actor: Actor
@@ -45,9 +45,9 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlan:
-    """A plan. `version` identifies the files before and after.
+    """The plan of a schema change. `version` identifies the contents of the files before and after it.
 
-    `files` has at most MAX_DIFFS changes, schemas first.
+    `files` contains at most MAX_DIFFS changed files, schemas first. `total_files` counts all changed files.
     """
 
     plan: Plan
@@ -71,7 +71,6 @@ def change_request(caller: Caller, data: object) -> ChangeRequest:
 
 
 def _require_readable(request: ChangeRequest, context: Context, path: str) -> None:
-    """Raise ForbiddenError if the caller may not read a document, which plans can quote."""
     layout = context.layout
     claim, actor = layout.claim(path), request.actor
     if claim is None or may_read_source_of(actor, claim.type, layout.schema, draft=True):
@@ -88,7 +87,10 @@ def _require_readable(request: ChangeRequest, context: Context, path: str) -> No
 
 
 def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
-    """Return the plan. Raises the errors of `make_change`, except for lost values."""
+    """Return the plan of a schema change.
+
+    Raises the errors of `make_change`, but none because values would be lost.
+    """
     found, (plan, version) = writes.planned_files(caller, _planned, request)
     if not caller.branch:
         plan = _note_uncommitted(writes.site.root, plan, found)
@@ -114,9 +116,10 @@ def _note_uncommitted(root: Path, plan: Plan, writes: Iterable[Write]) -> Plan:
 def make_change(
     writes: Writes, caller: Caller, request: ChangeRequest, message: str, *, undo: bool = False
 ) -> Outcome[Plan]:
-    """Apply changes in one write. Raises PreconditionError if the plan differs from `if_match`.
+    """Change schemas and documents in one write.
 
-    Raises ValidationError if changes are impossible, or lose values without `lossy`.
+    Raises PreconditionError if the plan is not the one in `if_match`. Raises ValidationError if a change is
+    impossible, or if values would be lost and `lossy` is not set.
     """
     permits = (Permit(CONTENT_TYPE, "write", draft=False),) if undo else ()
     outcome = writes.save(caller, _accepted, request, message=message, permits=permits)

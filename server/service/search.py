@@ -1,4 +1,4 @@
-"""Ranked full-text search of what the caller may read (docs/search.md)."""
+"""Ranked full-text search in the content that the caller may read (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ MAX_HITS = 10_000  # maximum number of hits on all pages of a search together
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return search results as JSON, and their scope.
+    """Return search results as JSON, and the scope that was searched.
 
     Raises ForbiddenError, ValidationError, or any error of `Search.find`.
     """
@@ -86,7 +86,6 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def read_number(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return a positive integer parameter. Raises ValidationError."""
     value = params.get(param)
     if value is None or value == "":
         return default
@@ -96,7 +95,7 @@ def read_number(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Return the requested types, status and locale, limited by permissions.
+    """Return the scope of a search: the requested types, status and locale that the caller may read.
 
     Raises ForbiddenError or ValidationError.
     """
@@ -118,9 +117,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _type_uids(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Convert a list or comma-separated API ids to uids.
+    """Convert API ids, in a list or separated by commas, to uids.
 
-    Raises the same ValidationError for hidden and unknown types.
+    The same ValidationError is raised for hidden types and for unknown ones.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -210,7 +209,7 @@ def _hit(document: Document, score: float, state: State, finder: WordFinder) -> 
 
 
 def api_path(document: Document, type_: Type, settings: Settings) -> str:
-    """Return a document's API path, such as `/api/articles/night-ferry`."""
+    """Return the path of a document in the API, such as `/api/articles/night-ferry`."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"
     else:

@@ -1,4 +1,4 @@
-"""Reading and changing settings and roles in site.yaml over the API."""
+"""Reading and changing the settings and roles in site.yaml over the API."""
 
 import os
 import re
@@ -82,9 +82,9 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The text of site.yaml, and its content.
+    """The text of site.yaml, and its parsed content.
 
-    `problem` is the first error or "", without values, which could be secret.
+    `problem` is the first error in the file, or "". It contains no values, because they could be secret.
     """
 
     text: str
@@ -99,7 +99,7 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting in site.yaml. `value` is None if it is unset or secret."""
+    """A setting. `value` is None if the setting is not set in site.yaml or is secret."""
 
     key: SettingKey
     value: Any
@@ -116,10 +116,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """New settings.
+    """A request to change settings.
 
-    `if_match` is the version that the client read. `values` returns the values by path for the settings in
-    the file, under the write lock. `prune` removes sections that become empty.
+    `if_match` is the version of site.yaml that the client read. `values` is called under the write lock with
+    the settings in the file, and returns the new values by path. If `prune` is set, sections that become
+    empty are removed.
     """
 
     actor: Actor
@@ -131,7 +132,7 @@ class SettingsChange:
 
 @dataclass(frozen=True, slots=True)
 class RoleAccess:
-    """A role's permissions by subject. `changeable` means that the caller may change it."""
+    """The permissions of a role, by subject. `changeable` is set if the caller may change the role."""
 
     name: str
     permissions: Mapping[str, Sequence[str]]
@@ -164,7 +165,6 @@ def parse_settings(text: str) -> SettingsFile:
 
 
 def list_settings(caller: Caller, file: SettingsFile) -> Iterator[Setting]:
-    """Yield all settings except roles. Raises ForbiddenError."""
     require_settings(caller, "read")
     for key in KEYS.values():
         if key.value_type != "roles":
@@ -186,7 +186,7 @@ def _shown(caller: Caller, file: SettingsFile, key: SettingKey, value: Any) -> A
 
 
 def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
-    """Return the roles with all permissions. Raises ForbiddenError."""
+    """Return the roles, each with all its permissions. Raises ForbiddenError."""
     require_role(caller, "find")
     return [
         RoleAccess(
@@ -199,7 +199,7 @@ def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
 
 
 def actions_by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
-    """Return the actions for each subject, in the documentation's order."""
+    """Return the permitted actions by subject, in the order of the documentation."""
     found: dict[str, list[str]] = {}
     for permission in sorted(permissions):
         subject, _, action = permission.rpartition(".")
@@ -242,7 +242,10 @@ def _written(value: Any) -> str:
 
 
 def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChange:
-    """Parse new settings, where None restores a default. Raises ForbiddenError or ValidationError."""
+    """Parse a request to change settings. A value of None restores the default.
+
+    Raises ForbiddenError or ValidationError.
+    """
     require_settings(caller, "read", "write")
     if not isinstance(data, dict) or not data or len(data) > MAX_CHANGES:
         raise ValidationError('The request body must look like {"data": {"name": "…"}}')
@@ -263,7 +266,10 @@ def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChan
 
 
 def role_change(caller: Caller, if_match: str, role: str, data: object) -> SettingsChange:
-    """Parse a new or changed role, with actions by subject. Raises ForbiddenError or ValidationError."""
+    """Parse a request to create or change a role. `data` contains actions by subject.
+
+    Raises ForbiddenError or ValidationError.
+    """
     require_role(caller, "find", "update")
     permissions = data.get("permissions") if isinstance(data, dict) else None
     if not isinstance(permissions, dict) or len(permissions) > MAX_CHANGES:
@@ -295,7 +301,6 @@ def role_change(caller: Caller, if_match: str, role: str, data: object) -> Setti
 
 
 def _require_distinct_name(settings: Settings, new: str) -> None:
-    """Raise ConflictError if references could confuse two roles."""
     for role in settings.roles:
         if document_id_of(role) == new or document_id_of(new) == role:
             raise ConflictError(
@@ -305,9 +310,9 @@ def _require_distinct_name(settings: Settings, new: str) -> None:
 
 
 def remove_role_change(caller: Caller, if_match: str, role: str, users: int) -> SettingsChange:
-    """Return the change that removes a role.
+    """Return the change that removes a role. Raises ForbiddenError.
 
-    `users` is the number of users with this role. Raises ForbiddenError.
+    `users` is the number of users who have this role.
     """
     require_role(caller, "find", "update")
 
@@ -334,10 +339,6 @@ def preview_change(writes: Writes, caller: Caller, change: SettingsChange) -> Se
 
 
 def settings_diff(text: str, before: str, after: str) -> FileChange:
-    """Return the change between two texts without secrets.
-
-    `text` is the current text, or "" for a new file.
-    """
     lines = diff_lines(split_lines(before), split_lines(after), 0)
     shown = [part for line in lines for part in line.split("\n")]
     return FileChange(FILE, "update" if text else "create", shown)
@@ -346,7 +347,7 @@ def settings_diff(text: str, before: str, after: str) -> FileChange:
 def make_change(
     writes: Writes, caller: Caller, change: SettingsChange, message: str
 ) -> tuple[SettingsFile, str]:
-    """Change site.yaml. Return the file and the commit.
+    """Change site.yaml. Return the changed file and the id of the commit.
 
     Raises PreconditionError, ValidationError, ForbiddenError, ConflictError or any error of `Writes.save`.
     """
@@ -371,7 +372,6 @@ def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
 
 
 def text_before(context: Context, if_match: str) -> str:
-    """Return site.yaml before a change. Raises PreconditionError."""
     text = context.changeset.text(FILE) if context.changeset.exists(FILE) else ""
     version = version_of_text(text)
     if not matches_version(if_match, version):
@@ -404,7 +404,7 @@ def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
 
 
 def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
-    """Raise ValidationError for a value that only the file may contain."""
+    """Raise ValidationError if a value at `paths` is accepted only when it is written in the file itself."""
     for name in (".".join(path) for path in paths):
         if key := KEYS.get(name):
             must = violated_bound(key, value_of(new.settings, name))
@@ -417,9 +417,10 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
 
 
 def _without_value(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
-    """Return the setting that an error is about, and its message.
+    """Return the setting that an error is about, and the error's message.
 
-    If it is about none of `names`, the setting is "", and the message omits the value.
+    If the error is about none of the settings in `names`, the setting is "", and the value is left out of the
+    message.
     """
     name = _name_in(error.message, names)
     return name, str(error) if name else _FOUND.sub("", str(error))
@@ -430,7 +431,6 @@ def _name_in(message: str, names: Sequence[str]) -> str:
 
 
 def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
-    """Raise ForbiddenError if a change affects a permission that the actor lacks."""
     for role in old.roles.keys() | new.roles.keys():
         changed = old.roles.get(role, frozenset()) ^ new.roles.get(role, frozenset())
         for permission in sorted(changed):

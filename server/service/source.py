@@ -1,4 +1,4 @@
-"""Reading and replacing the source text of documents' files."""
+"""Reading and replacing the source text of the files of documents."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A version's file. `draft` is set if the request asks for the draft."""
+    """The file of a document version. `draft` is set if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -36,7 +36,6 @@ class SourceFile:
     draft: bool
 
     def in_state(self, state: State) -> "SourceFile":
-        """Return the file in another state. Raises NotFoundError."""
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
         return replace(self, caller=replace(self.caller, state=state), document=document)
@@ -44,9 +43,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's text with masked passwords.
+    """The text of a file, in which passwords are masked.
 
-    `version` is needed to replace it. `other_keys` is the text of keys that the type lacks.
+    `version` is needed to replace the text. `other_keys` is the part of the text with keys that the content
+    type does not have.
     """
 
     text: str
@@ -57,7 +57,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """New text of the file, or only of keys that the type lacks (`other_keys`)."""
+    """A new text for a file.
+
+    If `other_keys` is given, it replaces only the keys that the content type does not have.
+    """
 
     if_match: str
     text: str | None = None
@@ -73,10 +76,10 @@ def find_source(
     *,
     to_write: bool = False,
 ) -> SourceFile:
-    """Return a version's file. `document_id` is "" for a single type.
+    """Return the file of a document version. `document_id` is "" for a single type.
 
-    The caller needs permission under the served schema, too. Raises ForbiddenError, NotFoundError or
-    ValidationError.
+    The caller must have permission under the schema of the branch and under the served schema. Raises
+    ForbiddenError, NotFoundError or ValidationError.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -98,7 +101,7 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
-    """Return a file's text in a commit, or on disk if `commit` is "".
+    """Return the text of a file in a commit or, if `commit` is "", on disk.
 
     Raises NotFoundError, ConflictError, StorageError or LimitError.
     """
@@ -130,7 +133,7 @@ def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[Fil
 def replace_source(
     writes: Writes, file: SourceFile, new: NewSource, message: str = ""
 ) -> tuple[SourceFile, str]:
-    """Replace a text. Return the changed file and the commit.
+    """Replace the text of a file. Return the changed file and the id of the commit.
 
     Raises the errors of `server.write.source.replace_source` and `Writes.save`.
     """

@@ -38,7 +38,7 @@ class ListedToken:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A request for a token. `lifetime` is None if it never expires."""
+    """A request for a token. `lifetime` is None if the token never expires."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class NewToken:
 
 
 def list_tokens(directory: "Directory", caller: Caller) -> list[ListedToken]:
-    """Return all tokens without their secrets. Raises ForbiddenError."""
+    """Return all tokens. Their secrets are not included. Raises ForbiddenError."""
     require_of_site(caller.actor, TOKEN, "read", caller.state.schema)
     used, tokens = directory.accounts.last_uses.all(), directory.accounts.tokens()
     caller.budget.spend(len(tokens))
@@ -73,9 +73,9 @@ def _maker(directory: "Directory", actor: Actor, token: Token) -> Mapping[str, A
 
 
 def create_token(directory: "Directory", caller: Caller, data: object) -> tuple[ListedToken, str]:
-    """Create a token. Return it and its secret.
+    """Create a token. Return the token and its secret.
 
-    Raises ForbiddenError, ValidationError, or ConflictError if the name is taken.
+    Raises ForbiddenError, ValidationError, or ConflictError if the name is already used.
     """
     require_of_site(caller.actor, TOKEN, "create", caller.state.schema)
     new = _read(data, caller.state.schema)
@@ -135,7 +135,7 @@ def is_token_name(name: str) -> bool:
 
 
 def check_permissions(kind: str, permissions: Sequence[str], schema: Schema) -> None:
-    """Raise SetupError unless a token of this kind can have these permissions."""
+    """Raise SetupError if a token of this kind can't have these permissions."""
     option = "--permission"
     if permissions and kind != "custom":
         what = f"a {kind} token can't have additional permissions"

@@ -1,4 +1,4 @@
-"""Listing, comparing and committing uncommitted changes."""
+"""Listing, comparing and committing of uncommitted changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ from server.write.source import MaskedText, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """A page of files that differ from `head`; `total` counts all.
+    """A page of the files that differ from the commit `head`. `total` counts all these files.
 
-    Each has the names of changed attributes, or None if it holds no document.
+    Each file comes with the names of its changed attributes, or with None if it contains no document.
     """
 
     head: str
@@ -47,9 +47,9 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """A file's changes since `head`.
+    """The changes to a file since the commit `head`.
 
-    `attributes` is None if it holds no document, and `lines` if no diff can be shown.
+    `attributes` is None if the file contains no document. `lines` is None if no diff can be shown.
     """
 
     head: str
@@ -59,7 +59,7 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return a page of visible uncommitted changes.
+    """Return a page of the uncommitted changes that the caller may see.
 
     Raises ForbiddenError, or ConflictError if there are no commits.
     """
@@ -79,7 +79,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 
 
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
-    """Return a file's uncommitted changes.
+    """Return the uncommitted changes to a file.
 
     Raises ForbiddenError, NotFoundError, ConflictError or ValidationError.
     """
@@ -102,7 +102,10 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit files. Return the commit. Raises ForbiddenError, ValidationError or ConflictError."""
+    """Commit files. Return the id of the commit.
+
+    Raises ForbiddenError, ValidationError or ConflictError.
+    """
     require_history(caller)
     require_history(caller, "commit")
     authorship = writes.authorship(caller)
@@ -132,7 +135,6 @@ def _is_document(changed_file: ChangedFile) -> bool:
 
 
 def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a diff with masked secrets, or None if it can't be shown."""
     version = changed_file.version(head)
     is_settings = SETTINGS in (version.before, version.path, changed_file.change.path)
     name = f"{version.parent}:./{version.before}"

@@ -26,10 +26,10 @@ DEFAULT_MESSAGE = "Undo a change"
 def undo_write(
     writes: Writes, caller: Caller, id_: str, *, can_redo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore files that a write changed. Return the visible paths.
+    """Restore the files that a write changed. Return the paths that the caller may see.
 
-    With `can_redo`, this can be undone, too. Raises ForbiddenError, NotFoundError, or ConflictError if files
-    have changed again.
+    If `can_redo` is set, the undo can be undone, too. Raises ForbiddenError, NotFoundError, or ConflictError
+    if files have been changed again.
     """
     actor = caller.actor
     may = may_write(actor, caller.state.schema.content_types) or actor.may("upload", "upload")

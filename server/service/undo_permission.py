@@ -29,9 +29,9 @@ def changes_schema(permits: Collection[Permit]) -> bool:
 
 
 def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller lacks permissions of the write.
+    """Raise ForbiddenError if the caller does not have the permissions that the write needed.
 
-    Raises NotFoundError if the type is gone or the write can't be undone.
+    Raises NotFoundError if the content type no longer exists, or if the write can't be undone.
     """
     for required in permits:
         if required.uid == UPLOAD:
@@ -50,9 +50,9 @@ def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def require_undo(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError for an undo that creates or deletes without permission.
+    """Raise ForbiddenError if the undo would create or delete documents and the caller may not do so.
 
-    `require_write_permits` checks the rest.
+    The other permissions are checked by `require_write_permits`.
     """
     for document in documents:
         for verb, places in _undo_writes(document):
@@ -82,7 +82,7 @@ def may_undo(caller: Caller, permits: Sequence[Permit], documents: Sequence[Undo
 
 
 def file_visibility(caller: Caller) -> Callable[[str], bool]:
-    """Return a function that tells whether the caller may see a path."""
+    """Return a function that returns True if the caller may see the file at a path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""File changes that an editor makes itself."""
+"""Changes to files that are made by an editor, not by this program."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class EditorPlan:
-    """Changes for an editor. `texts` maps old paths to texts before and after."""
+    """Changes for an editor to make.
+
+    `texts` maps the old path of each changed file to its text before and after. `renames` maps old paths to
+    new ones.
+    """
 
     texts: Mapping[str, tuple[str, str]]
     renames: Mapping[str, str]

@@ -1,6 +1,7 @@
 """Management of users by other users (docs/access.md).
 
-Callers can act only on users, and assign only roles, that can do no more than themselves.
+A caller can change only users whose role permits no more than the caller's own role, and can assign only such
+roles.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ _CHANGEABLE = ("username", "email", "role", "blocked")
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in a list. `is_changeable` means that the caller may change the user."""
+    """A user in a list. `is_changeable` is set if the caller may change the user."""
 
     user: User
     last_seen: str | None
@@ -42,7 +43,7 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserFilter:
-    """A part of the name or email address, and a role."""
+    """A filter for users: a part of the name or the email address, and a role."""
 
     text: str = ""
     role: str = ""
@@ -77,7 +78,6 @@ class UserManagement:
         return self._listed([self._find_user(key)])[0]
 
     def sessions(self, key: str) -> Sequence[Login]:
-        """Return a user's sessions, last used first. Raises ForbiddenError or NotFoundError."""
         user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         return self.directory.logins.list_for_user(user.id)
 
@@ -89,13 +89,13 @@ class UserManagement:
         }
 
     def can_sign_in_with_password(self) -> bool:
-        """Return whether everyone may send a password, which is a permission of the public role."""
+        """Return True if the public role may sign in with a password, which means that everyone may."""
         return "auth.callback" in self.settings.roles.get("public", ())
 
     # --- changes ------------------------------------------------------------------------------------
 
     def invite(self, data: object) -> tuple[ListedUser, str]:
-        """Create a user without a password. Return the user and a code for it.
+        """Create a user without a password. Return the user, and a code to set the password.
 
         Raises ForbiddenError, DuplicateUserError or ValidationError.
         """
@@ -107,7 +107,10 @@ class UserManagement:
         return self._listed([user])[0], code
 
     def invite_again(self, key: str) -> tuple[ListedUser, str]:
-        """Return a new code, and invalidate the earlier one. Raises ForbiddenError or NotFoundError."""
+        """Return a new invitation code. The earlier code becomes invalid.
+
+        Raises ForbiddenError or NotFoundError.
+        """
         user = self._user_to_change(key)
         if user.id not in self.directory.users.ids_without_password():
             require_takeover(self.caller.actor, self.settings, user.role)
@@ -144,7 +147,6 @@ class UserManagement:
         self.directory.accounts.last_uses.forget(user_key(user.id))
 
     def end_sessions(self, key: str) -> None:
-        """Sign a user out everywhere. Raises ForbiddenError or NotFoundError."""
         user = self._find_user(key) if self._is_own(key) else self._user_to_change(key)
         self.directory.users.end_sessions(user.id)
         self.directory.logins.end_all(user.id)
@@ -165,7 +167,6 @@ class UserManagement:
             raise forbidden(self.caller.actor, "user", action, is_type=False)
 
     def _find_user(self, key: str) -> User:
-        """Return a user; `key` is an id or "me". Raises NotFoundError."""
         own = str(self.caller.actor.user_id) if key == OWN else key
         is_number = own.isascii() and own.isdigit()
         user = self.directory.users.get(int(own[:MAX_ID_CHARS])) if is_number else None
@@ -195,7 +196,6 @@ class UserManagement:
         ]
 
     def _read_user(self, data: object, *, creating: bool) -> dict[str, Any]:
-        """Parse a body. Raises a ValidationError that lists all mistakes."""
         if not isinstance(data, dict) or not data:
             raise ValidationError('The request body must look like {"data": {"role": "…"}}')
         allowed = _CHANGEABLE[:3] if creating else _CHANGEABLE
@@ -226,16 +226,17 @@ def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
 
 
 def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
-    """Raise ForbiddenError unless the actor has all permissions of a role, even of DEFAULT_ROLE.
+    """Raise ForbiddenError unless the actor has all permissions of a role.
 
-    This guards changes that let the actor sign in as the user.
+    This is required for changes after which the actor could sign in as a user with the role, even if the role
+    is DEFAULT_ROLE.
     """
     if not has_all(actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
 
 
 def accept_invitation(directory: "Directory", body: object) -> User:
-    """Set an invited user's password. Raises ValidationError."""
+    """Set the password of a user who was invited. Raises ValidationError."""
     form = read_form(body, {"code": 1, "password": MIN_PASSWORD_CHARS})
     user = directory.users.spend_reset_code(form["code"])
     if user is None:

@@ -57,7 +57,7 @@ _FIXED: Mapping[str, str] = {
 
 
 class Verb(StrEnum):
-    """Kind of change of a webhook."""
+    """The kind of a change to a webhook."""
 
     CREATE = "Create"
     CHANGE = "Change"
@@ -66,9 +66,10 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookChange:
-    """A change of a webhook.
+    """A request to change a webhook.
 
-    In `values`, None restores a default; in `headers`, it removes a header. `types` are allowed names.
+    If a value in `values` is None, the default is restored; in `headers`, the header is removed. `types` are
+    the names that the webhook's `types` may contain.
     """
 
     verb: Verb
@@ -83,16 +84,15 @@ class WebhookChange:
 
     @property
     def sent(self) -> frozenset[str]:
-        """Values sent by the caller, which need no mask."""
         headers = self.values.get("headers") or {}
         return frozenset(filter(None, (self.values.get("url"), *headers.values())))
 
 
 @dataclass(frozen=True, slots=True)
 class MadeChange:
-    """A change that was made, and the caller with the new state.
+    """A change that was made. `caller` has the state after the change.
 
-    - `webhook`: the created or changed webhook
+    - `webhook`: the webhook that was created or changed, or None after a deletion
     - `secret`: the generated secret of a new webhook, or "" if there is none
     - `version`: the version of site.yaml, as `version_for` returns it
     """
@@ -112,9 +112,9 @@ def may_change_webhooks(caller: Caller) -> bool:
 
 
 def require_change(caller: Caller, *, sends: bool) -> None:
-    """Raise ForbiddenError if a caller may not change webhooks.
+    """Raise ForbiddenError if the caller may not change webhooks.
 
-    With `sends`, the caller must be able to read all that webhooks send.
+    If `sends` is set, the caller must also be able to read all content that webhooks send.
     """
     for action in ("read", "write"):
         require_of_site(caller.actor, WEBHOOK, action, caller.state.schema)
@@ -126,7 +126,6 @@ def require_change(caller: Caller, *, sends: bool) -> None:
 
 
 def parse_creation(caller: Caller, if_match: str, data: object) -> WebhookChange:
-    """Parse a request to create a webhook. Raises ForbiddenError or ValidationError."""
     require_change(caller, sends=True)
     values = dict(_values(data, fixed=("secret",)))
     for key in ("name", "url"):
@@ -147,7 +146,6 @@ def parse_change(caller: Caller, if_match: str, name: str, data: object) -> Webh
 
 
 def parse_deletion(caller: Caller, if_match: str, name: str) -> WebhookChange:
-    """Return the change that deletes a webhook. Raises ForbiddenError."""
     require_change(caller, sends=False)
     return WebhookChange(Verb.DELETE, name, if_match)
 
@@ -223,9 +221,9 @@ def _types(caller: Caller) -> Sequence[str]:
 
 
 def version_for(writes: Writes, settings: Settings) -> str:
-    """Return the version of site.yaml.
+    """Return the version of site.yaml, or "" if a change could not be based on it.
 
-    It is "" if the file is unreadable, or valid with other webhooks than the settings.
+    It is "" if the file can't be read, or if it is valid but its webhooks are not those in `settings`.
     """
     try:
         file = read_settings_file(writes)
@@ -235,7 +233,7 @@ def version_for(writes: Writes, settings: Settings) -> str:
 
 
 def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequence[FileChange]:
-    """Return the diff, without secrets that the caller has not sent."""
+    """Return the diff that a change would make. Secrets that the caller has not sent are masked."""
     _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
@@ -246,7 +244,7 @@ def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequenc
 def make_change(
     writes: Writes, database: EventDatabase, caller: Caller, change: WebhookChange, message: str
 ) -> MadeChange:
-    """Change site.yaml, and the state of a webhook that is created or deleted.
+    """Change a webhook in site.yaml. If it is created or deleted, its stored state is replaced, too.
 
     Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.save`.
     """
@@ -268,10 +266,11 @@ def make_change(
 def _replacing_state(
     root: Path, database: EventDatabase, change: WebhookChange, secret: str
 ) -> Iterator[None]:
-    """Context manager around the write of site.yaml. It deletes what a former webhook of this name has left.
+    """Context manager around the write of site.yaml. It deletes what an earlier webhook of this name has
+    left.
 
-    `secret` is the generated secret of a new webhook, or "" if there is none. Raises StorageError if it can't
-    be stored.
+    `secret` is the generated secret of a new webhook, or "" if there is none. Raises StorageError if the
+    secret can't be stored.
     """
     with replacing(root, change.name, f"{secret}\n") if secret else nullcontext():
         yield
@@ -390,7 +389,7 @@ def _require_address(webhook: Webhook, url: str, settings: Settings, change: Web
 
 
 def _require_allowed_port(url: str, settings: Settings) -> None:
-    """Raise ValidationError for a private host that site.yaml does not allow with this port.
+    """Raise ValidationError if a private host is not allowed in site.yaml with this port.
 
     Otherwise, callers could reach all services on the host.
     """
@@ -420,9 +419,9 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[tuple[str, ...], str]:
-    """Return the path of the value that an error is about, and the message.
+    """Return the path of the value that an error is about, and the error's message.
 
-    The path is a key, `headers` with a header's name, or "" if the error is about no value.
+    The path is a key, or `headers` and the name of a header. It is "" if the error is about no value.
     """
     for path, place in new.file.positions.items():
         is_here = place.line == error.line and error.column in (place.column, place.value_column)

@@ -42,10 +42,10 @@ STATE_OF = {stored: state for state, all_stored in STATES.items() for stored in 
 
 @dataclass(frozen=True, slots=True)
 class ListedWebhook:
-    """A webhook without secrets.
+    """A webhook, without its secrets.
 
-    `status` is None if hidden. Requests are also signed with the previous secret until `previous_until`.
-    `problem` is why it can't send, or "".
+    `status` is None if it is hidden from the caller. Until `previous_until`, requests are also signed with
+    the previous secret. `problem` says why the webhook can't send, or is "" if it can.
     """
 
     webhook: Webhook
@@ -68,7 +68,7 @@ def may_read_sent(actor: Actor, schema: Schema) -> bool:
 
 
 class Webhooks:
-    """A site's webhooks for one caller. `database` is the event log."""
+    """The webhooks of a site, for one caller. `database` contains the event log."""
 
     def __init__(self, site: Site, database: EventDatabase, caller: Caller) -> None:
         self._site, self._root, self._database, self._caller = site, site.root, database, caller
@@ -76,25 +76,27 @@ class Webhooks:
         self._sees_sent = may_read_sent(caller.actor, self._schema)
 
     def find_all(self) -> list[ListedWebhook]:
-        """Return all webhooks, in the order of site.yaml. Raises ForbiddenError or StorageError."""
+        """Return all webhooks, in the order in which site.yaml lists them.
+
+        Raises ForbiddenError or StorageError.
+        """
         self._require("read")
         return [self._listed(webhook) for webhook in self._settings.webhooks]
 
     def get(self, name: str) -> ListedWebhook:
-        """Return a webhook. Raises ForbiddenError, NotFoundError or StorageError."""
         return self.listed(self._find(name))
 
     def listed(self, webhook: Webhook) -> ListedWebhook:
-        """Return a webhook without its secrets. Raises ForbiddenError or StorageError."""
         self._require("read")
         return self._listed(webhook)
 
     def deliveries(
         self, name: str, limit: int, before: int | None, state: str
     ) -> tuple[list[Delivery], bool]:
-        """Return deliveries, newest first, and True if there are more.
+        """Return at most `limit` deliveries, newest first, and True if there are more.
 
-        `before` is a delivery's number. Raises ForbiddenError, NotFoundError or StorageError.
+        If `before` is given, only deliveries with lower numbers are returned. Raises ForbiddenError,
+        NotFoundError or StorageError.
         """
         self._require_sent()
         webhook, states = self._find(name), STATES.get(state, ())
@@ -103,7 +105,6 @@ class Webhooks:
         return found[:limit], len(found) > limit
 
     def delivery(self, name: str, webhook_id: str) -> tuple[Delivery, Exchange | None]:
-        """Return a delivery with its last exchange. Raises ForbiddenError or NotFoundError."""
         self._require_sent()
         webhook = self._find(name)
         found = self._database.query(lambda c: _with_exchange(c, webhook, webhook_id))
@@ -112,7 +113,7 @@ class Webhooks:
         return found
 
     def test(self, name: str) -> Outcome:
-        """Send a sample, and wait for the response. Raises ForbiddenError or ConflictError."""
+        """Send a sample event, and wait for the response. Raises ForbiddenError or ConflictError."""
         self._require("read", "send")
         webhook = self._find(name)
         if problem := _environment_problem(webhook):
@@ -126,7 +127,6 @@ class Webhooks:
         return send_sample(self._settings, webhook, secrets)
 
     def replay(self, name: str, webhook_id: str) -> tuple[Delivery, Exchange | None]:
-        """Queue a delivery again. Raises ForbiddenError, NotFoundError or ConflictError."""
         self._require("send")
         self._require_sent()
         self._require_active(self._find(name))
@@ -136,7 +136,6 @@ class Webhooks:
         return self.delivery(name, webhook_id)
 
     def enable(self, name: str) -> ListedWebhook:
-        """Enable a webhook that a 410 response disabled. Raises ForbiddenError or NotFoundError."""
         self._require("read", "send")
         webhook, last = self._find(name), self._database.bounds().last
         with self._database.writing() as transaction:
@@ -144,7 +143,7 @@ class Webhooks:
         return self._listed(webhook)
 
     def rotate(self, name: str) -> tuple[str, ListedWebhook]:
-        """Generate a new secret. The old one stays valid for OVERLAP_S seconds.
+        """Generate a new secret, and return it. For OVERLAP_S seconds, the old one is used, too.
 
         Raises ForbiddenError, NotFoundError, ConflictError or StorageError.
         """
@@ -213,7 +212,6 @@ def _find(settings: Settings, name: str) -> Webhook:
 
 
 def _environment_problem(webhook: Webhook) -> str:
-    """Return why environment variables can't be used, without naming them, or "" if they can."""
     try:
         resolve_environment(webhook, os.environ)
     except SetupError as error:
@@ -229,7 +227,7 @@ def _with_exchange(
 
 
 def request_headers(delivery: Delivery, webhook: Webhook) -> dict[str, str]:
-    """Return a delivery's headers, with secrets masked."""
+    """Return the headers of a delivery. Secrets are masked."""
     return {
         "Content-Type": "application/json",
         "X-Strapi-Event": delivery.event.kind,

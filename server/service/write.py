@@ -1,4 +1,4 @@
-"""Write operations: permissions, preparation, saving and rendering."""
+"""Writes of documents: permissions, preparation, saving and rendering."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -53,9 +53,10 @@ Sign = Callable[[Actor], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request to write documents, all or none.
+    """A request to write documents. Either all of them are written or none.
 
-    In a batch, operations can refer to earlier ones. `diff` adds the changes to the result.
+    If `is_batch` is set, operations can refer to earlier ones. If `diff` is set, the result includes the
+    changes to files.
     """
 
     caller: Caller
@@ -69,7 +70,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write until `expires`."""
+    """An offer to undo a write. Until `expires`, the caller can do so with this id."""
 
     id: str
     expires: datetime
@@ -77,9 +78,9 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written document. `document_id` is "" if there was nothing to delete.
+    """A document that was written. `document_id` is "" if there was nothing to delete.
 
-    `merged` means merged with newer changes.
+    `merged` is set if the write was merged with newer changes.
     """
 
     write: DocumentWrite
@@ -95,9 +96,9 @@ class Written:
         return self.write.render(self.state, self.document_id)
 
     def render_within_limits(self) -> Rendering:
-        """Render the document or, if it exceeds a limit, only ids and a note.
+        """Render the document. If it exceeds a limit, render only its ids and a note.
 
-        Raises NotFoundError if it has since been deleted.
+        Raises NotFoundError if the document has been deleted since the write.
         """
         try:
             return self.render()
@@ -108,10 +109,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A command's documents, or a dry run's changes in `files`.
+    """The documents that a command wrote or, after a dry run, the changes to files in `files`.
 
-    With `Command.diff`, it has both. If a diff is too large, `files` is None and `note` says why. `commit` is
-    "pending" if the commit will be made later, or "" if there will be none.
+    If `Command.diff` is set, it contains both. If a diff is too large, `files` is None and `note` says why.
+    `commit` is "pending" if the commit will be made later, or "" if none will be made.
     """
 
     state: State
@@ -124,7 +125,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """Outcome of `Writes.save`. `result` comes from `prepare`; the other fields are those of `Result`."""
+    """The result of `Writes.save`. `result` is what `prepare` returned.
+
+    The other fields mean the same as in `Result`.
+    """
 
     state: State
     result: Made
@@ -133,9 +137,9 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Write operations, on any branch. Thread-safe.
+    """Writes of documents to any branch. This class is thread-safe.
 
-    `sign` returns an actor's author. `source` is recorded in the event log.
+    `sign` returns the author of an actor's commits. `source` is recorded in the event log.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -144,7 +148,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Switch the caller to a branch. Raises ForbiddenError or ValidationError."""
+        """Return the caller, switched to a branch. Raises ForbiddenError or ValidationError."""
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
             raise ValidationError('"branch" must be a single branch name')
@@ -157,7 +161,7 @@ class Writes:
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Make the writes of a command.
+        """Make the writes of a command, and return the result.
 
         Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, or any error
         of `save`.
@@ -204,9 +208,9 @@ class Writes:
     ) -> Outcome[Made]:
         """Save the files that `prepare` changes.
 
-        With `permits`, a write to the served branch can be undone. `around` returns a context in which its
-        files are replaced, under the write lock. Raises the errors of `prepare`, `Site.write` and
-        `BranchWriter.write`.
+        If `permits` is given, a write to the served branch can be undone. `around` returns a context in which
+        the files on this branch are replaced, and in which the write lock is held. Raises the errors of
+        `prepare`, `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -242,9 +246,10 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return visible changes that `save` would make.
+        """Return the changes that `save` would make and that the caller may see.
 
-        Raises the errors of `save`, or ForbiddenError without `source.read`.
+        Raises the errors of `save`, or ForbiddenError if the caller does not have the permission
+        `source.read`.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.planned_files(caller, prepare, request)
@@ -253,9 +258,9 @@ class Writes:
     def planned_files(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the files that `save` would write, and `prepare`'s result.
+        """Return the files that `save` would write, and the result of `prepare`.
 
-        Checks no permissions. Raises the errors of `save`.
+        No permissions are checked. Raises the errors of `save`.
         """
         if caller.branch:
             return self._writer.preview(caller.branch.name, prepare, request, caller.branch.served_settings)
@@ -269,9 +274,10 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return a commit's author and message.
+        """Return the author and the message of a commit.
 
-        `addressed` returns the documents to name. `signed` looks up the author's name and email.
+        `addressed` returns the documents that the message names. If `signed` is set, the name and email
+        address of the author are looked up.
         """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")

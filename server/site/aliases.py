@@ -80,7 +80,6 @@ def normalize_path(decoded_path: str) -> str:
 
 
 def encode_query(query: str) -> str:
-    """Percent-encode a query string. What is already encoded stays the same."""
     return quote(query, safe="=&%+,.-_~")
 
 

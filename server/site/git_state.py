@@ -133,7 +133,6 @@ def with_checked_paths(root: Path, state: GitState, paths: Iterable[str]) -> Git
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after a write to `paths`, which are then uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state

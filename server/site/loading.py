@@ -152,10 +152,6 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 def _listing_files(
     root: Path, folders: tuple[str, ...], *, use_process: bool
 ) -> Iterator[Callable[[], FileListing]]:
-    """Yield a function that lists files.
-
-    If `use_process` is set, a forked process starts to list them at once.
-    """
     if not use_process:
         yield lambda: walk(root, folders)
         return

@@ -61,16 +61,16 @@ _ImageFacts = tuple[str, ImageSize | None]  # a file's digest, and the image's d
 
 @dataclass(frozen=True, slots=True)
 class ParameterRedirect:
-    """Parameters with an allowed width, to redirect to."""
+    """Parameters to redirect to, because they have an allowed width."""
 
     parameters: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class BucketUrl:
-    """A transformed image's URL in the bucket.
+    """The URL of a transformed image in the bucket.
 
-    `varies_by_accept` means that it depends on the Accept header.
+    `varies_by_accept` is set if the image depends on the Accept header.
     """
 
     url: str
@@ -81,7 +81,8 @@ class BucketUrl:
 class ClientRequest:
     """A client that requests an image.
 
-    `count_transformation` and `count_bucket_search` raise RateLimitError before such work. `network` may be
+    `count_transformation` is called before an image is transformed, and `count_bucket_search` before the
+    bucket is searched. Both can raise RateLimitError. `network` is the network that the request came from, or
     "".
     """
 
@@ -117,10 +118,10 @@ class Images:
         parameters: Mapping[str, Any],
         client: ClientRequest,
     ) -> MediaFile | ParameterRedirect | BucketUrl | None:
-        """Return a transformed image, or None if none is requested. `commit` is "" for current files.
+        """Return a transformed image, or where to find it. Return None if no transformation is requested.
 
-        Raises ValidationError, ForbiddenError, NotFoundError, RateLimitError, BusyError, StorageError, or
-        the bucket's errors.
+        `commit` is "" for the current files. Raises ValidationError, ForbiddenError, NotFoundError,
+        RateLimitError, BusyError, StorageError, or any error of the bucket.
         """
         settings = self._files.site.state.settings.media
         requested = {name: value for name, value in parameters.items() if name in PARAMETERS}
@@ -216,9 +217,10 @@ class Images:
     def _find_or_make(
         self, requests: list[DerivativeRequest], client: ClientRequest
     ) -> tuple[Derivative, DerivativeRequest]:
-        """Return the best cached image of `requests` (best first), or make the last one now.
+        """Return the best image of `requests` that is in the cache. `requests` are sorted, best first.
 
-        Better ones are made in the background.
+        If none is in the cache, the image of the last request is made. Images that would be better are made
+        in the background.
         """
         derivative = None
         for request in requests:
@@ -293,7 +295,10 @@ def _check_size(
 def _candidate_formats(
     requested: str, extension: str, settings: TransformSettings, accepted_types: Collection[str]
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
-    """Return formats, best first, each with alternatives to use if smaller."""
+    """Return the formats in which an image can be sent, best first.
+
+    With each format come the formats that are used instead if the image is smaller in them.
+    """
     own = OWN_FORMATS[extension]
     if requested != AUTO:
         return ((requested or own, ()),)

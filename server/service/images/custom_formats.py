@@ -16,7 +16,10 @@ from server.storage.images.results import OWN_FORMATS, animation_limit, result_s
 
 @dataclass(frozen=True, slots=True)
 class CustomFormats:
-    """Transformations in `media.formats`. `key` stands for them in keys of cached fragments."""
+    """The transformations in the setting `media.formats`.
+
+    In the keys of cached fragments, `key` stands for these transformations.
+    """
 
     settings: MediaSettings
     key: Hashable

@@ -1,4 +1,4 @@
-"""Parameters of image URLs, and a site's limits for them (docs/images.md)."""
+"""Parameters of image URLs, and the limits that a site sets for them (docs/images.md)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ _WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the w
 def nearest_width(
     transformation: Transformation, requested: Mapping[str, Any], settings: TransformSettings
 ) -> int | None:
-    """Return the width to redirect to, or None if the requested one is allowed."""
+    """Return the width to redirect to, or None if the requested width is allowed."""
     if not settings.widths or transformation.width is None or requested.keys() == {PRESET}:
         return None
     larger = [width for width in settings.widths if width >= transformation.width]
@@ -37,10 +37,9 @@ def nearest_width(
 
 
 def with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) -> Mapping[str, str]:
-    """Return the parameters with another width, without a signature, and without limits that forbid this
-    width.
+    """Return the parameters with another width and without a signature.
 
-    Raises ValidationError if a preset forbids it.
+    Limits that do not allow this width are removed. Raises ValidationError if the limits come from a preset.
     """
     kept = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
     names = [name for name in ("width", "w", "max-w") if name in kept] or ["width"]
@@ -97,7 +96,7 @@ def check_max_edge(
 
 
 def url_problem(root: Path, media: MediaSettings, url: str) -> str:
-    """Return why the server would reject an image URL, or "" if it would not."""
+    """Return why the server would reject an image URL, or "" if it would accept it."""
     parts = urlsplit(url)
     requested = {name: value for name, value in parse_qsl(parts.query) if name in PARAMETERS}
     if not media.transform.enabled:

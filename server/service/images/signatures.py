@@ -25,7 +25,7 @@ def signature(secret: str, path: str, parameters: Mapping[str, str]) -> str:
 
 
 def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
-    """Return True if the signature is valid. A URL that only names a preset needs none."""
+    """Return True if the URL has a valid signature, or if it only names a preset and needs none."""
     if not {name for name in parameters if name in PARAMETERS} - {PRESET}:
         return True
     signed = {name: value for name, value in parameters.items() if isinstance(value, str)}
@@ -38,7 +38,7 @@ def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
 
 
 def sign_url(root: Path, url: str) -> str:
-    """Return an image URL with its signature. Raises SetupError if it is not an image's URL."""
+    """Add a signature to the URL of an image. Raises SetupError if it is not the URL of an image."""
     parts = urlsplit(url)
     pairs = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != SIGNATURE]
     parameters = dict(pairs)

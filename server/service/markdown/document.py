@@ -27,7 +27,7 @@ _OMITTED: tuple[Any, ...] = (None, [], {})
 
 
 class Links(NamedTuple):
-    """Links in one response, only to readable documents."""
+    """Maker of the links in one response. It links only to documents that the caller may read."""
 
     schema: Schema
     actor: Actor
@@ -49,7 +49,7 @@ class Links(NamedTuple):
         return f"{path}{ENDING}?{query}" if query else path + ENDING
 
     def document_link(self, type_: Type, value: Mapping[str, Any], text: str = "") -> str:
-        """Return a link, or only the title if the caller may not read the document."""
+        """Return a link to a document, or only its title if the caller may not read it."""
         document_id = str(value.get("documentId") or "")
         text = text or title_text(type_, value)
         action = "find" if type_.kind == "singleType" else "findOne"

@@ -1,4 +1,4 @@
-"""Reads of documents and lists as Markdown."""
+"""Reading documents and lists of documents as Markdown."""
 
 import json
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ def _with_links(reader: Reader, query: Query, params: Params) -> Query:
 
 
 def link_nodes(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> tuple[Node, ...]:
-    """Return nodes that populate components fully, and relations as far as links need.
+    """Return nodes that populate components with all their content, and relations with what links need.
 
     Components in `enclosing` are not populated again.
     """

@@ -1,4 +1,4 @@
-"""Markdown syntax that text can't break."""
+"""Markdown syntax in which text is escaped."""
 
 import re
 from urllib.parse import quote
@@ -28,7 +28,7 @@ def escape(text: str) -> str:
 
 
 def escape_start(line: str) -> str:
-    """Escape a line's start, so it can't become a list, heading or quote."""
+    """Escape the start of a line, so that it does not begin a list, a heading or a quote."""
     return _LINE_START.sub(r"\1\\", line)
 
 
@@ -37,7 +37,7 @@ def collapse(text: str) -> str:
 
 
 def escaped_line(text: str, max_chars: int = 0) -> str:
-    """Escape text on one line. `max_chars` 0 means no limit."""
+    """Escape text, and put it on one line. If `max_chars` is 0, the text is not shortened."""
     line = collapse(text)
     if max_chars and len(line) > max_chars:
         line = line[: max_chars - 1].rstrip() + "…"
@@ -45,12 +45,15 @@ def escaped_line(text: str, max_chars: int = 0) -> str:
 
 
 def heading(level: int, escaped: str) -> str:
-    """Return a heading. Unlike for `link`, the text must already be escaped."""
+    """Return a heading. In contrast to `link`, the text must already be escaped."""
     return f"{'#' * level} {_CLOSING.sub(_BACKSLASH, escaped)}"
 
 
 def safe_url(url: str) -> str:
-    """Return a URL that can't end a link early, or "" if opening it could run a script."""
+    """Return a URL in which no character ends the link.
+
+    Return "" if opening the URL could run a script.
+    """
     scheme = _SCHEME.match(_CONTROL.sub("", url))
     if scheme and scheme[1].lower() not in _SCHEMES:
         return ""

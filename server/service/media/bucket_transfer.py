@@ -39,7 +39,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class TransferResult:
-    """Moved files and bytes, and the last commit. `unmoved` pairs each remaining path with the reason."""
+    """The number of files that were moved, their size in bytes, and the last commit.
+
+    `unmoved` contains the path of each file that was not moved, and the reason.
+    """
 
     file_count: int
     byte_count: int
@@ -56,13 +59,12 @@ def media_of(site: Site) -> list[Document]:
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return True if a file's content, not only its description, is on disk."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
 def downloaded(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Download an object into a temporary file. Raises BucketError or OSError."""
+    """Download an object into a temporary file. Yields its path. Raises BucketError or OSError."""
     with temporary_file(site.root) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -145,7 +147,7 @@ class _UploadedBatch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> TransferResult:
-    """Upload all media files to the bucket, deleting local ones unless `keep` is set.
+    """Upload all media files to the bucket. If `keep` is not set, delete the local files.
 
     Raises BucketError, or any error of `Writes.save`.
     """
@@ -190,7 +192,6 @@ def _lacks_variants(document: Document, placeholders: bool) -> bool:
 def _upload_file(
     site: Site, bucket: "Bucket", uploader: MediaUploader, document: Document, *, keep: bool
 ) -> _UploadedFile:
-    """Upload a media file and its variants. Raises OSError, ConflictError or BucketError."""
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
@@ -210,7 +211,6 @@ def _upload_file(
 
 
 def _verify_upload(bucket: "Bucket", stored: StoredFile) -> None:
-    """Download uploaded objects to verify them. Raises BucketError."""
     with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
             bucket.fetch(object_, null_device)

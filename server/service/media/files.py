@@ -1,4 +1,4 @@
-"""Media files, now or at a past commit (docs/media.md)."""
+"""Media files as they are now or were at a commit (docs/media.md)."""
 
 import os
 import posixpath
@@ -21,8 +21,8 @@ from server.storage.media import mime_type, stored_object
 class MediaFile:
     """An open media file, which the caller must close.
 
-    `digest` is "" if unknown. `modified` is Unix time in seconds. `versions` are the hashes that the
-    parameter `v` may name, or None for a stored file.
+    `digest` is "" if it is unknown. `modified` is a Unix time in seconds. `versions` are the hashes that the
+    parameter `v` of the URL may name, or None if the file was not transformed.
     """
 
     file: IO[bytes]
@@ -36,19 +36,19 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """A site's media files, now or at a commit."""
+    """The media files of a site, as they are now or were at a commit."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return True if requests without `at` get this commit's files."""
+        """Return True if requests without the parameter `at` get the files of this commit."""
         served_state = self.past.pinned
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return a file, or its URL if clients load it from the bucket.
+        """Return a file, or its URL if clients must load it from the bucket.
 
         `commit` is "" for the current files. Raises NotFoundError, or any error of the bucket.
         """
@@ -64,7 +64,7 @@ class MediaFiles:
         return past or self._current(snapshot, key)
 
     def blob_id(self, snapshot: Snapshot, commit: str, key: str) -> str:
-        """Return the git blob that `open` reads, or "" for a current file."""
+        """Return the id of the git blob that `open` reads, or "" if it reads the current file."""
         blob = replaced_file(self.past, commit, snapshot.media[key].path) if key in snapshot.media else None
         return blob.id if blob else ""
 
@@ -81,7 +81,10 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past_file(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return a file at a commit, or None if unchanged. Raises NotFoundError."""
+        """Return a file as it was at a commit, or None if it has not changed since.
+
+        Raises NotFoundError.
+        """
         media, format_parts = snapshot.media, split_variant_path(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)

@@ -1,4 +1,4 @@
-"""The media library: folders, and uses of files (docs/writing.md, "Media library")."""
+"""The media library: its folders, and the documents that use its files (docs/writing.md, "Media library")."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -24,7 +24,10 @@ Condition = Callable[[Document], bool]
 
 
 def find_in_library(caller: Caller, query: Query, params: Mapping[str, Any]) -> Listing:
-    """Return a page of media files for the query, `folder` and `unused`. Raises ValidationError."""
+    """Return a page of media files that match the query and the parameters `folder` and `unused`.
+
+    Raises ValidationError.
+    """
     conditions = [test for test in (_in_folder(params), _is_unused(caller, params)) if test is not None]
     if not conditions:
         return find(view_of(caller), query)
@@ -32,7 +35,7 @@ def find_in_library(caller: Caller, query: Query, params: Mapping[str, Any]) -> 
 
 
 def list_folders(caller: Caller) -> dict[str, Any]:
-    """Return folders with their numbers of files, not counting subfolders."""
+    """Return all folders with the number of files in each. Files in subfolders are not counted."""
     media = caller.state.snapshot.media
     caller.budget.spend(len(media))
     counts = Counter(dirname(key) for key in media)
@@ -44,9 +47,9 @@ def list_folders(caller: Caller) -> dict[str, Any]:
 
 
 def list_uses(caller: Caller, key: str) -> dict[str, Any]:
-    """Return the visible documents that use a file. Raises NotFoundError.
+    """Return the documents that use a file and that the caller may see. Raises NotFoundError.
 
-    `hidden` tells whether others use it; None if the caller may not delete files.
+    `hidden` is True if hidden documents use the file, too, and None if the caller may not delete files.
     """
     file = find_file(caller.state, key)
     media = media_key(file.path) or ""

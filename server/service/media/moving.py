@@ -1,4 +1,4 @@
-"""Moving and renaming media files, and updating links (docs/writing.md, "Uploads")."""
+"""Moving and renaming media files, and updating links to them (docs/writing.md, "Uploads")."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,9 +31,9 @@ FORBIDDEN_MESSAGE = "Your role is not allowed to change all documents that use t
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """A moved file. `changed_files` counts changed documents.
+    """The result of moving a file. `changed_files` counts the documents that were changed.
 
-    `unchanged_links` could not be changed. Hidden files are left out.
+    `unchanged_links` are the links that could not be changed. Those in hidden files are left out.
     """
 
     file_json: bytes
@@ -46,10 +46,10 @@ class MoveResult:
 def move_file(
     writes: Writes, caller: Caller, key: str, body: object, message: str = "", *, undo: bool = False
 ) -> MoveResult:
-    """Move a media file as a request body says.
+    """Move or rename a media file. `body` contains its new folder or name.
 
-    Raises NotFoundError, ValidationError, ConflictError, or ForbiddenError if a document that uses it may not
-    be changed.
+    Raises NotFoundError, ValidationError, ConflictError, or ForbiddenError if the caller may not change a
+    document that uses the file.
     """
     request = read_move(caller, key, body)
     permits = _undo_permits(caller, request.old) if undo else ()
@@ -67,12 +67,11 @@ def move_file(
 
 
 def preview_move(writes: Writes, caller: Caller, key: str, body: object) -> Sequence[FileChange]:
-    """Return the changes that `move_file` would make. Raises the same errors."""
     return writes.preview(caller, _permitted(caller), read_move(caller, key, body))
 
 
 def read_move(caller: Caller, key: str, body: object) -> RenameRequest:
-    """Parse a body with `folder`, `fileName` or both. Raises NotFoundError or ValidationError."""
+    """Parse a body that contains `folder`, `fileName` or both. Raises NotFoundError or ValidationError."""
     old = find_file(caller.state, key).path
     values = body if isinstance(body, Mapping) else {}
     known = {name: values[name] for name in ("folder", "fileName") if values.get(name) is not None}

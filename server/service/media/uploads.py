@@ -38,7 +38,7 @@ MAY_UPLOAD, MAY_DELETE = (Permit(UPLOAD, action, draft=False) for action in ("up
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """Written media files, as JSON, and the commit."""
+    """The media files that were written, as JSON, and the id of the commit."""
 
     files_json: list[bytes]
     commit: str
@@ -46,7 +46,7 @@ class StoredFiles:
 
 
 class Uploads:
-    """Uploading, changing and deleting media files. Thread-safe."""
+    """Uploading, changing and deleting of media files. This class is thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -120,7 +120,10 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def parse_media_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query, with page parameters if `paged`. Raises ValidationError."""
+    """Parse a query for media files. If `paged` is set, it can contain page parameters.
+
+    Raises ValidationError.
+    """
     state = caller.state
     query_params = {
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params

@@ -1,4 +1,4 @@
-"""The parameter `v` of media URLs, a version of the content (docs/images.md)."""
+"""The parameter `v` of media URLs, which names a version of the content (docs/images.md)."""
 
 import hashlib
 import math
@@ -16,7 +16,6 @@ _VERSION = re.compile(f"[0-9a-f]{{{MIN_VERSION_DIGITS},64}}")
 
 
 def read_version(parameters: Mapping[str, object]) -> str:
-    """Return the `v` parameter, or "" if it can't begin a hash."""
     version = parameters.get(VERSION_PARAMETER)
     return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
 
@@ -26,16 +25,16 @@ def is_version(version: str, digests: tuple[str, ...]) -> bool:
 
 
 def version_of_image(digest: str, transformation: Transformation, animation_pixels: int) -> str:
-    """Return a hash of a transformed image's inputs.
+    """Return a hash of all that a transformed image depends on.
 
-    `digest` is the original's SHA-256. `transformation` includes the focal point.
+    `digest` is the SHA-256 of the original. `transformation` must include the focal point.
     """
     text = f"{VERSION} {digest} {animation_pixels} {canonical_key(transformation)}"
     return hashlib.sha256(text.encode()).hexdigest()[:MIN_VERSION_DIGITS]
 
 
 def with_focus(transformation: Transformation, document: Document) -> Transformation:
-    """Add the image's own focal point, unless one is set."""
+    """Add the focal point of the image, if the transformation has none."""
     x, y = transformation.focus or (None, None)
     point = document.get("focalPoint")
     if transformation.keeps_detail or not isinstance(point, dict):

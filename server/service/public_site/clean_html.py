@@ -1,4 +1,4 @@
-"""HTML cleaner for feeds: safe elements and absolute links."""
+"""HTML cleaner for feeds. It keeps only safe elements, and makes links absolute."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -50,7 +50,10 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 
 
 def link_resolver(page_url: str, media_url: str) -> Resolve:
-    """Return a function that makes links absolute. `media_url` is the server of `/uploads/`."""
+    """Return a function that makes links absolute.
+
+    `media_url` is the URL of the server that serves `/uploads/`.
+    """
 
     def resolve(link: str) -> str | None:
         try:

@@ -1,4 +1,4 @@
-"""Feed items, with values as the public sees them."""
+"""The items of feeds, which contain values as the public sees them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +75,10 @@ class Item:
 
 
 def feed_items(feed: Feed, site: PublicSite) -> list[Item]:
-    """Return a feed's items, in order. Raises the content API's errors for invalid settings."""
+    """Return the items of a feed, in order.
+
+    If the feed's settings are invalid, the errors of the content API are raised.
+    """
     found: list[Item] = []
     for type_ in (t for t in site.types if t.singular in feed.types):
         found += _items_of_type(feed, type_, site)
@@ -122,7 +125,7 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 
 
 def item_attributes(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
-    """Return the attribute path for each part of an item."""
+    """Return the path of the attribute from which each field of an item is taken."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
     title, body = title_of(type_), content_of(type_)
     defaults = {"title": title, "content": body} | {

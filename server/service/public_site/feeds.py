@@ -24,7 +24,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True, slots=True)
 class FeedContent:
-    """A feed in no particular format. `url` is the feed's URL."""
+    """The content of a feed, which can be written in any feed format. `url` is the URL of the feed."""
 
     title: str
     description: str
@@ -77,7 +77,6 @@ def _channel(name: str, feed: Feed, site: PublicSite) -> FeedContent:
 
 
 def _home_url(feed: Feed, site: PublicSite) -> str:
-    """Return the home page. Raises NotFoundError."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):

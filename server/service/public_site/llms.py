@@ -45,7 +45,7 @@ class _Public:
 
 
 def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
-    """Return `/llms.txt`. Raises NotFoundError if `llms.enabled` is off."""
+    """Return `/llms.txt`. Raises NotFoundError if `llms.enabled` is not set."""
     settings = state.settings.llms
     if not settings.enabled:
         raise NotFoundError()
@@ -67,7 +67,6 @@ def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
 
 
 def _section_lines(site: _Public, type_: Type, size: int) -> list[str]:
-    """Return a type's lines, or [] if empty or over `size` bytes."""
     documents, total = _listed_documents(site, type_, size // _MIN_ENTRY_BYTES)
     name, locales = type_.display or type_.singular, site.state.settings.locales
     others = [

@@ -15,7 +15,7 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class PublicSite:
-    """The public view of one state of a site."""
+    """One state of a site, as the public sees it."""
 
     state: State
     budget: Budget = UNLIMITED
@@ -54,16 +54,16 @@ class PublicSite:
         return self.url_maker(document.type, document.locale)(document).decode() or None
 
     def url_maker(self, type_: Type, locale: str) -> Make:
-        """Return a function that makes URLs, or b"" for a document without one."""
+        """Return a function that makes the URL of a document. It returns b"" if the document has no URL."""
         key = type_.uid, locale
         if key not in self._addresses:
             self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
         return self._addresses[key]
 
     def cached(self, purpose: str, type_: Type, locale: str, make: Make) -> Make:
-        """Return a function that caches results of `make`.
+        """Return a function that caches the results of `make`.
 
-        They may depend only on the document and its URL. `purpose` is part of the cache key.
+        The results may depend only on the document and its URL. `purpose` is part of the cache key.
         """
         pattern = pattern_of(type_, locale, self.state.settings) or ""
         rules = self.layout.rules if "{name}" in pattern else None

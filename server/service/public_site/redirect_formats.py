@@ -1,6 +1,6 @@
 """Redirects as configuration for web servers (docs/redirects.md).
 
-Percent-encoding excludes spaces, quotes, semicolons and line breaks.
+Paths are percent-encoded, so they contain no spaces, quotes, semicolons or line breaks.
 """
 
 import json
@@ -23,9 +23,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format. `write` returns the text, and redirects that it can't represent.
+    """A format. `write` returns the text, and the redirects that the format can't represent.
 
-    With `several_hosts`, one file can cover several hosts.
+    If `several_hosts` is set, one file can contain redirects from several hosts.
     """
 
     several_hosts: bool
@@ -38,7 +38,6 @@ def _split_source(redirect: Redirect) -> tuple[str, str]:
 
 
 def _decode_path(path: str) -> str | None:
-    """Percent-decode a path, or return None if it is not UTF-8 or has control characters."""
     try:
         text = unquote_to_bytes(path).decode()
     except UnicodeDecodeError:

@@ -34,7 +34,7 @@ _BATCH_FILES = 500
 
 
 class Redirect(NamedTuple):
-    """A redirect from a percent-encoded path to a URL on any host."""
+    """A redirect from the percent-encoded path `source` on the host `origin` to the URL `target`."""
 
     origin: str
     source: str
@@ -56,7 +56,7 @@ class Redirect(NamedTuple):
 
 @dataclass(frozen=True)
 class RedirectList:
-    """Redirects sorted by source, and aliases' problems."""
+    """Redirects, sorted by source, and the problems of aliases."""
 
     redirects: list[Redirect]
     problems: list[Problem]
@@ -84,7 +84,7 @@ Aliases = tuple[tuple[Any, int | None], ...]  # the aliases in a file as written
 
 
 class Redirects:
-    """A site's redirects. Thread-safe."""
+    """The redirects of a site. This class is thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site = past, past.site
@@ -94,7 +94,6 @@ class Redirects:
         self._same: tuple[object, RedirectList] | None = None
 
     def list_redirects(self, caller: Caller) -> RedirectList:
-        """Return the site's redirects. Raises ForbiddenError."""
         require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
         state, head, last = caller.state, caller.commit or self.site.git.committed.commit, self._last
         if last is None or last[1] != head or not last[0].shows_same_content(state):
@@ -192,9 +191,10 @@ def make_redirects(
     *,
     aliases_from_root: bool = False,
 ) -> RedirectList:
-    """Return redirects. Aliases take precedence over former addresses.
+    """Return the redirects of a site. An alias takes precedence over a former address.
 
-    `former_addresses` maps each one to the document that had it last.
+    `former_addresses` maps each address to the document that had it last. If `aliases_from_root` is set,
+    relative aliases start at the root.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current, from_root=aliases_from_root)
@@ -264,7 +264,6 @@ def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Map
 
 
 def _find_loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
-    """Return the loop from `source` via `target`, or [] if there is none."""
     chain = [source, target]
     while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:
         chain.append(edges[chain[-1]])

@@ -25,9 +25,9 @@ def part_name(number: int) -> str:
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
-    """Return the sitemaps by file name; NAME is the index of several.
+    """Return the sitemaps by file name. If there are several, NAME is their index.
 
-    Raises NotFoundError if no type has public URLs.
+    Raises NotFoundError if no content type has public URLs.
     """
     if not site.types:
         raise NotFoundError()

@@ -122,10 +122,6 @@ class Audit:
             return {}, {}
 
     def text(self, path: str) -> str:
-        """Return the unsaved text of a file or, if there is none, its text on disk.
-
-        Raises OSError or SyntaxProblem.
-        """
         return self.texts[path] if path in self.texts else read_text(self.root, path)[0]
 
 

@@ -89,7 +89,6 @@ def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct the mistyped words in an invalid configuration. The changes are not committed."""
     journal = Journal(root, state_folder(root))
     with journal.writing():
         journal.commit(key_fix_writes(root, fixes))

@@ -213,10 +213,6 @@ class PageAddresses:
 
 
 def addresses_of_page(address: str) -> tuple[str, ...]:
-    """Return the normalized addresses of a page.
-
-    For an `index` page, they include the address of its folder.
-    """
     path = normalize_path(unquote(address))
     return path, *(path.removesuffix(name) or "/" for name in INDEX_NAMES if path.endswith(name))
 

@@ -360,10 +360,6 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, use_git_commit: bool) -> None:
-        """Commit a group of writes. If other programs interfere, the commit is retried.
-
-        Raises CommitError.
-        """
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # Wait now: if the index is still locked later, the new commit has to be discarded.

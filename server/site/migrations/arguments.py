@@ -25,7 +25,6 @@ class ArgumentForm:
     max_chars: int | None = MAX_CHARS
 
     def read(self, value: Tree) -> str | list[str]:
-        """Return the value of an argument. Raises ValueError if it has another format."""
         if self.is_list:
             if not isinstance(value, list) or not value or not all(map(_is_text, value)):
                 raise ValueError(f"must be a list of names (found {describe_value(value)})")
@@ -83,7 +82,6 @@ class Arguments:
         return {**self.required, **self.optional}
 
     def check(self, given: Mapping[str, Any]) -> None:
-        """Raise ValueError if an argument is missing, unknown or malformed."""
         for key in self.required:
             if key not in given:
                 raise ValueError(f"{key} is missing")

@@ -59,10 +59,6 @@ def _difference(
     new: PathClaim | None,
     renamed: tuple[Collection[str], Collection[str]],
 ) -> tuple[str, str] | None:
-    """Return how the document of a file would change and what to do about it.
-
-    Return None if it would not change.
-    """
     if old is None or new is None:
         if old is None and new is None:
             return None

@@ -223,7 +223,6 @@ def unexpected_errors_refused() -> Iterator[None]:
 
 
 def migrations_of_site(context: Context) -> list[Migration]:
-    """Return the site's migrations, in order of their numbers. Raises ValidationError."""
     try:
         return read_migrations(context)
     except SetupError as error:

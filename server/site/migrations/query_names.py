@@ -30,7 +30,6 @@ class NewNames:
 
     @property
     def new_name(self) -> str | None:
-        """The new name if the attribute is only renamed, or None."""
         if len(self.paths) == 1 and len(self.paths[0]) == 1 and self.paths[0][0] != UP:
             return self.paths[0][0]
         return None

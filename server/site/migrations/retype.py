@@ -140,7 +140,6 @@ def _former(new: Attribute, word: str) -> Attribute:
 
 
 def _retyped_attribute(type_: Type, old: Attribute, new_type: str, values: tuple[str, ...]) -> Attribute:
-    """Return the definition of an attribute with its new type. Raises ValidationError."""
     name = f"{type_.uid}.{old.name}"
     if new_type == _word(old):
         raise ValidationError(f"{name} already has the type {new_type}")

@@ -70,7 +70,6 @@ class SchemaEdit:
     named_by: str = field(default="type")
 
     def check(self, given: Values) -> None:
-        """Raise ValueError if an argument is missing, unknown or invalid."""
         for name in self.objects:
             if not isinstance(given.get(name), dict) or len(given[name]) > len(ATTRIBUTE_KEYS):
                 raise ValueError(f"{name} must be an object")
@@ -151,7 +150,6 @@ def _change_options(draft: Draft, given: Values) -> None:
 
 
 def _read_localized(type_: Type, name: str, value: Any) -> bool:
-    """Return True if an attribute is to be localized. Raises ValidationError if it can't be."""
     localized = value["i18n"].get("localized") if isinstance(value, dict) and [*value] == ["i18n"] else None
     if not isinstance(localized, bool):
         raise ValidationError('pluginOptions must look like {"i18n": {"localized": true}}')

@@ -192,7 +192,6 @@ class TypeRename:
 
 
 def type_rename_of(migration: Migration) -> TypeRename | None:
-    """Return the rename that a stored migration makes. Return None if it makes none."""
     given = {key: str(value) for key, value in migration.arguments.items()}
     if migration.operation != "rename-type" or "from-plural" not in given:
         return None

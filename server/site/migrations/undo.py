@@ -76,7 +76,6 @@ def _type_rename(path: str, text: str) -> TypeRename | None:
 
 
 def _refuse(request: UndoRequest, message: str, reasons: Mapping[str, str]) -> None:
-    """Raise ConflictError with the reasons, if there are any."""
     if not reasons:
         return
     shown = [path for path in reasons if request.may_see(path)]
