@@ -95,7 +95,7 @@ _FLAGS = frozenset(
 
 
 def complete_configuration(view: View, path: str, params: Json) -> Json:
-    """Return the completions at a position."""
+    """Return the completions at a position in site.yaml or a schema."""
     text = view.text(path)
     index = text.index_of_position(params.get("position")) if text else 0
     cursor = cursor_at(path, text.value, index) if text else None
@@ -274,7 +274,9 @@ def _schema_words(file: _ConfigurationFile, path: tuple[str, ...]) -> Words:
 
 
 def hover_configuration(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of the key or value at a position, or None if there is none."""
+    """Return the description of the key or value at a position in site.yaml or a schema, or None if there is
+    none.
+    """
     found = _node_at(view, path, params)
     if found is None:
         return None

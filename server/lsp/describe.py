@@ -57,7 +57,7 @@ def title(document: Document) -> str:
 
 
 def status_text(view: View, document: Document) -> str:
-    """Return a document's status, such as "draft", or "" without drafts."""
+    """Return a document's status as text, such as "draft". Return "" if its content type has no drafts."""
     if not document.type.draft_publish:
         return ""
     published, draft = (
@@ -82,7 +82,7 @@ def _summary(document: Document) -> str:
 
 
 def describe_media(view: View, file: Document) -> str:
-    """Describe a media file in Markdown, with a preview of an image."""
+    """Describe a media file in Markdown. If it is an image, include a preview."""
     parts = [f"**{escape_markdown(file.path)}**", media_properties(file)]
     if str(_value(file, "mime") or "").startswith("image/"):
         parts.insert(1, f"![]({view.uri(file.path)})")
@@ -93,7 +93,7 @@ def describe_media(view: View, file: Document) -> str:
 
 
 def media_properties(file: Document) -> str:
-    """Return a text such as `1200 × 800 · 340 kB · image/png`."""
+    """Return the dimensions, size and type of a media file, such as `1200 × 800 · 340 kB · image/png`."""
     width, height, size = (_value(file, name) for name in ("width", "height", "size"))
     parts = [f"{width} × {height}" if width and height else "", f"{size} kB" if size is not None else ""]
     return " · ".join(filter(None, (*parts, str(_value(file, "mime") or ""))))
@@ -107,7 +107,7 @@ def _value(file: Document, name: str) -> Any:
 
 
 def describe_key(type_: Type | None, name: str) -> str:
-    """Describe a document's key in Markdown, or return ""."""
+    """Describe a key of a document file in Markdown. Return "" if nothing is known about the key."""
     attribute = type_.attributes.get(name) if type_ else None
     if type_ is None or attribute is None:
         return FILE_KEYS.get(name, "")

@@ -1,4 +1,4 @@
-"""Diagnostics and quick fixes."""
+"""Diagnostics and quick fixes for the problems that `bifolio check` finds."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ MAX_QUICK_FIXES = 50  # Limit for one response, because each quick fix needs an 
 
 
 def to_diagnostic(problem: Problem, text: Text, span: Span) -> Json:
-    """Convert a problem at `span` to an LSP diagnostic."""
+    """Convert a problem to an LSP diagnostic. `span` is the place of the problem in the file's text."""
     found: Json = {
         "range": text.range(span),
         "severity": _SEVERITIES[problem.severity],
@@ -52,8 +52,9 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
-    """Map indexes to the spans of keys and values: each span by its start, and by the index before it for a
-    quotation mark.
+    """Map indexes in a text to the spans of keys and values.
+
+    A span is found by its first index, and also by the index before it, where a quotation mark can be.
     """
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # in reverse order, so that the first node at an index wins
@@ -66,7 +67,7 @@ def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
 
 
 def problem_span(problem: Problem, text: Text, spans: Mapping[int, Span]) -> Span:
-    """Return the span of a problem's value, key, word or line."""
+    """Return the span of the value, key, word or line that a problem is about."""
     start = text.index_of_line(problem.line, problem.column)
     if start in spans:
         return spans[start]
@@ -88,9 +89,9 @@ def code_actions(
     versions: Mapping[str, int | None],
     kinds: Iterable[str] = (),
 ) -> list[Json]:
-    """Return quick fixes for the first problems in a span, and one for the whole file.
+    """Return quick fixes for the first problems in a span, and one that fixes the whole file.
 
-    Empty `kinds` means all.
+    If `kinds` is not empty, only code actions of these kinds are returned.
     """
     text = view.text(path)
     if text is None:

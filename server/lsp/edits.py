@@ -1,4 +1,4 @@
-"""Edits to texts and files that an editor applies."""
+"""Edits to texts and files, which an editor applies."""
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
@@ -49,7 +49,7 @@ def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
 
 
 def workspace_edit(root: Path, plan: EditorPlan, versions: Mapping[str, int | None]) -> Json:
-    """Return the LSP workspace edit of a plan. `versions` are those of open texts."""
+    """Return the LSP workspace edit for a plan. `versions` maps the path of each open text to its version."""
     changes: list[Json] = []
     for path, (old, new) in sorted(plan.texts.items()):
         identifier = {"uri": uri_of(root / path), "version": versions.get(path)}

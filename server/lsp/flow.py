@@ -1,4 +1,4 @@
-"""Scanner for JSON and bracketed YAML and TOML, even incomplete."""
+"""Scanner for JSON, and for YAML and TOML values in brackets. The text may be incomplete."""
 
 import json
 import re
@@ -23,10 +23,10 @@ _AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A key or list item.
+    """A key or a list item in a text.
 
-    Spans exclude quotation marks. `value` is None for mappings, lists and missing values; `depth` is a block
-    key's column, or -1 in brackets.
+    The spans do not include quotation marks. `value` is None if the value is a mapping or a list, or is
+    missing. `depth` is the column of a key in block style, or -1 for a key in brackets.
     """
 
     path: KeyPath
@@ -37,9 +37,10 @@ class Node:
 
 @dataclass(slots=True)
 class Container:
-    """An unclosed bracket.
+    """A bracket that has not been closed yet.
 
-    `expects` is "key", "colon", "value" or "comma"; `slot` is the key or index of the next value.
+    `expects` is what must follow: "key", "colon", "value" or "comma". `slot` is the key or index of the next
+    value.
     """
 
     is_mapping: bool
@@ -56,7 +57,7 @@ class Container:
 
 @dataclass(slots=True)
 class Flow:
-    """The scan of a bracketed value. If `is_too_deep`, `nodes` is empty."""
+    """The result of scanning a value in brackets. If `is_too_deep` is set, `nodes` is empty."""
 
     nodes: list[Node]
     open: list[Container]
@@ -67,9 +68,10 @@ class Flow:
 
 
 def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None = None) -> Flow:
-    """Scan the bracketed value at `start`.
+    """Scan the value in brackets that begins at index `start`.
 
-    An unclosed one ends before a key or item not indented further than `column`.
+    If the value is not closed, it ends before the next key or list item that is not indented further than
+    `column`.
     """
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):
@@ -149,7 +151,7 @@ def _scalar(flow: Flow, text: str, match: re.Match[str]) -> None:
 
 
 def decode_scalar(text: str, quote: str) -> str:
-    """Decode a scalar without its quotation marks `quote` ("" if unquoted)."""
+    """Decode the text of a scalar. `quote` is the quotation mark around the text, or "" if there is none."""
     if quote == '"' and "\\" in text:
         try:
             return str(json.loads(f'"{text}"'))

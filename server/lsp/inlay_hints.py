@@ -1,4 +1,4 @@
-"""Inlay hints with documents' titles."""
+"""Inlay hints that show the titles of documents next to their ids."""
 
 from server.index.dangling import MEDIA
 from server.lsp.protocol import Json
@@ -9,7 +9,7 @@ MAX_HINT_CHARS = 50
 
 
 def inlay_hints(view: View, path: str, params: Json) -> list[Json]:
-    """Return hints with the titles of the documents that a range refers to."""
+    """Return inlay hints with the titles of the documents that a range of a file refers to."""
     source, range_ = view.source(path), params.get("range")
     if source is None:
         return []

@@ -1,4 +1,4 @@
-"""Text that a completion inserts."""
+"""The text of the keys and values that a completion inserts."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,10 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
 
 @dataclass(frozen=True, eq=False)
 class Insertion:
-    """Builder of edits at a cursor. `snippets` tells whether the editor supports them."""
+    """Builder of the edits that insert text at a cursor.
+
+    `snippets` tells whether the editor supports snippets.
+    """
 
     text: Text
     cursor: Cursor

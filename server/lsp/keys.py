@@ -1,4 +1,7 @@
-"""Scanner of incomplete documents, which `server.formats` rejects."""
+"""Scanner for document files that may be incomplete.
+
+The parsers in `server.formats` would reject such files.
+"""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +29,10 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a file that contains keys. `body` is the start of the Markdown body, or the text's end."""
+    """The part of a file that contains keys.
+
+    `body` is the index at which the Markdown body starts. If there is no body, it is the end of the text.
+    """
 
     style: str
     start: int
@@ -58,7 +64,10 @@ def find_region(path: str, text: str) -> Region:
 
 
 def scan_nodes(path: str, text: str) -> list[Node]:
-    """Return a file's keys and list items in order, or [] if it is too long or nested too deeply."""
+    """Return the keys and list items of a file, in the order of the file.
+
+    Return [] if the file is too long or nested too deeply.
+    """
     if len(text) > MAX_SCANNED_CHARS:
         region = find_region(path, text)
         if region.end - region.start > MAX_SCANNED_CHARS:
@@ -90,7 +99,7 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 @dataclass(slots=True)
 class _Level:
-    """A key or list item around the current line."""
+    """A key or list item that contains the current line."""
 
     column: float
     key: str | int
@@ -142,7 +151,7 @@ class _YamlScanner:
         return False
 
     def enter_items(self, index: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items at `index`, such as two in `- - x`.
+        """Enter the list items whose dashes begin at `index`. For example, `- - x` contains two.
 
         Return the index after the dashes, and whether there were any.
         """
@@ -284,10 +293,11 @@ def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The cursor among a file's keys and values.
+    """The place of the cursor among the keys and values of a file.
 
-    - `role`: "key", "value", "body" (Markdown) or "item" (after a dash)
-    - `span`: the text that a completion replaces; `prefix` is its part before the cursor
+    - `role`: "key", "value", "body" (in Markdown) or "item" (after a dash)
+    - `span`: the span of the text that a completion replaces
+    - `prefix`: the part of that text before the cursor
     - `style`: "yaml", "flow" (in brackets), "json" or "toml"
     """
 
@@ -302,7 +312,7 @@ class Cursor:
 
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
-    """Locate a cursor, or return None if nothing can be completed there."""
+    """Find the place of a cursor among the keys of a file. Return None if nothing can be completed there."""
     region = find_region(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))
@@ -415,7 +425,7 @@ def _flow_cursor(text: str, flow: Flow, index: int, style: str) -> Cursor | None
 
 
 def sibling_keys(nodes: list[Node], cursor: Cursor) -> set[str]:
-    """Return the other keys in the cursor's mapping."""
+    """Return the keys that are in the same mapping as the cursor, except the key at the cursor."""
     return {
         str(node.path[-1])
         for node in nodes

@@ -66,7 +66,7 @@ class Link:
 
 
 def find_headings(text: str, start: int = 0) -> list[Heading]:
-    """Return the headings after `start`, except in fenced code."""
+    """Return the headings after index `start`. Headings in fenced code are omitted."""
     code = _code_spans(text, start)
     found = [
         Heading(len(one[1]), _heading_text(one[2]), one.span()) for one in _HEADING.finditer(text, start)
@@ -79,7 +79,7 @@ def find_headings(text: str, start: int = 0) -> list[Heading]:
 
 
 def find_links(text: str, start: int = 0) -> Iterator[Link]:
-    """Yield the links and images after `start`, except in fenced code."""
+    """Yield the links and images after index `start`. Links in fenced code are omitted."""
     code, at, line_end = _code_spans(text, start), start, -1
     inline: dict[int, re.Match[str]] = {}
     while found := _LINK.search(text, at):
@@ -97,7 +97,10 @@ def find_links(text: str, start: int = 0) -> Iterator[Link]:
 def _find_inline_links(
     text: str, start: int, pattern: re.Pattern[str]
 ) -> tuple[dict[int, re.Match[str]], int]:
-    """Return the links up to the line's end, by the index of their opening bracket, and that end."""
+    """Return the links from index `start` to the end of the line, and the index of that end.
+
+    The key of each link is the index of its opening bracket.
+    """
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
     found: dict[int, re.Match[str]] = {}
@@ -144,9 +147,9 @@ def body_start(path: str, text: str) -> int | None:
 
 
 def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and anchor that a link points to, or None outside the site.
+    """Return the path and the anchor that a link points to, or None if it points outside the site.
 
-    A page's path is that of its document.
+    If the link points to a page, the path is that of the page's document.
     """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
@@ -167,7 +170,7 @@ def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
 
 
 def find_linked_document(view: View, path: str, destination: str) -> Document | None:
-    """Return the document to whose page a link without an anchor points, or None if it points elsewhere."""
+    """Return the document whose page a link points to, or None if the link points elsewhere."""
     addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
     if not addresses.pages or not destination.startswith("/"):
         return None
@@ -202,7 +205,7 @@ def anchor_span(view: View, path: str, anchor: str) -> Span | None:
 
 
 def complete_link(view: View, source: Source, index: int) -> Json:
-    """Return completions for a link: documents, media files and headings."""
+    """Return the completions for a link, which are documents, media files and headings."""
     text = source.text
     line = text.value[text.starts[text.line_of(index)] : index]
     found = _unfinished_link(line)
@@ -226,9 +229,9 @@ def complete_link(view: View, source: Source, index: int) -> Json:
 
 
 def _unfinished_link(line: str) -> tuple[str, bool] | None:
-    """Return the typed part of a link at a line's end, and whether it is an image.
+    """Return the part of a link that was typed before the end of a line, and whether the link is an image.
 
-    Return None if the line does not end within a link.
+    Return None if the line does not end inside a link.
     """
     inline, _ = _find_inline_links(line, 0, _OPEN_DESTINATION)
     for found in _OPEN_LINK.finditer(line):

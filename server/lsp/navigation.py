@@ -1,4 +1,4 @@
-"""Definitions, references, links, and search by title."""
+"""Navigation: definitions, references, links, and a search for documents by title."""
 
 from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import unquote
@@ -25,7 +25,7 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 
 
 def find_definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return the location of the document, file, component, attribute or heading at a position."""
+    """Return the location that defines the document, file, component, attribute or heading at a position."""
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
@@ -99,7 +99,10 @@ def find_references(view: View, path: str, params: Json) -> list[Json]:
 
 
 def key_at(view: View, path: str, params: Json) -> Key | None:
-    """Return the key that a position refers to, or else the file's own document."""
+    """Return the key of the document or media file that the value or link at a position refers to.
+
+    If there is no reference at the position, return the key of the file's own document.
+    """
     if path.startswith(f"{UPLOADS}/"):
         return MEDIA, media_key(path.removesuffix(SIDECAR_SUFFIX)) or ""
     source = view.source(path)
@@ -117,7 +120,7 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
 
 
 def key_of_link(view: View, path: str, link: str) -> Key | None:
-    """Return the key of the document or media file that a link leads to, or None for other links."""
+    """Return the key of the document or media file that a link leads to, or None if it leads elsewhere."""
     found = resolve_link(view, path, link)
     if found is None:
         return None
@@ -148,7 +151,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
-    """Return words of which each link to `paths` contains at least one."""
+    """Return words for a search. Each link to one of the `paths` contains at least one of the words."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])
@@ -184,7 +187,7 @@ def _paths_of(view: View, key: Key) -> set[str]:
 
 
 def document_links(view: View, path: str, params: Json) -> list[Json]:
-    """Return a file's relations, media paths and links, with their target files."""
+    """Return the relations, media paths and links in a file, each with the file that it refers to."""
     source = view.source(path)
     if source is None:
         return []

@@ -1,4 +1,4 @@
-"""Templates and creation of new documents."""
+"""Templates for new documents, and the command that creates a document."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -20,7 +20,7 @@ _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "t
 
 
 def new_document_text(view: View, path: str, claim: PathClaim) -> str:
-    """Return a new document's text with default values."""
+    """Return the text of a new document, which contains the default values of its attributes."""
     type_ = claim.type
     is_markdown = path.endswith(MARKDOWN)
     body = type_.body if is_markdown else None
@@ -74,9 +74,9 @@ def _existing_path(view: View, path: str) -> str:
 
 
 def new_document(view: View, arguments: Json) -> tuple[Json, str]:
-    """Return the edit that creates a document, and its URI.
+    """Return the edit that creates a document, and the URI of its file.
 
-    `arguments` has `type`, `name` and perhaps `locale`. Raises ValidationError.
+    `arguments` contains `type` and `name`, and can contain `locale`. Raises ValidationError.
     """
     type_name, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
     types = {type_.singular: type_ for type_ in view.schema.content_types}

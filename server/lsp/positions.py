@@ -1,5 +1,6 @@
-"""Conversion of positions: editors count lines and UTF-16 units from 0, Bifolio lines and characters from
-1.
+"""Conversion of positions.
+
+An editor counts lines and UTF-16 code units from 0, and Bifolio counts lines and characters from 1.
 """
 
 import re
@@ -18,7 +19,7 @@ Span = tuple[int, int]  # (start, end); `end` is exclusive
 
 
 class Text:
-    """A text with zero-based lines and UTF-16 columns."""
+    """A text with positions as editors count them: lines and UTF-16 columns from 0."""
 
     def __init__(self, value: str) -> None:
         self.value = value
@@ -42,7 +43,10 @@ class Text:
         return bisect_right(self.starts, index) - 1
 
     def index_of_position(self, position: Any) -> int:
-        """Convert an editor's position to the nearest index."""
+        """Convert an editor's position to an index.
+
+        A position outside the text is converted to the nearest index.
+        """
         line, units = _numbers(position)
         if line >= len(self.starts):
             return len(self.value)
@@ -66,7 +70,7 @@ class Text:
         return {"start": self.position(span[0]), "end": self.position(span[1])}
 
     def index_of_line(self, line: int | None, column: int | None) -> int:
-        """Convert a line and column, from 1, to an index. A line of None gives 0."""
+        """Convert a line and a column, which count from 1, to an index. Return 0 if `line` is None."""
         if line is None:
             return 0
         if "\r" not in self.value:

@@ -1,4 +1,4 @@
-"""Renames as edits for the editor."""
+"""Renames of documents and media files, as edits that the editor applies."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,10 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range to rename and the current id, or None if nothing can be renamed there."""
+    """Return the range to rename at a position, and the current id.
+
+    Return None if nothing can be renamed there.
+    """
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -47,9 +50,9 @@ def _names(source: Source) -> set[KeyPath]:
 
 
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that renames a document or file with all references.
+    """Return the edit that renames a document or media file, and updates all references to it.
 
-    Raises ValidationError or the errors of `plan_rename`.
+    Raises ValidationError, or any error that `plan_rename` raises.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:
@@ -81,7 +84,9 @@ def _edit(view: View, plan: EditorPlan, versions: Mapping[str, int | None]) -> J
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edits that keep references valid when the editor renames files, or None without any."""
+    """Return the edits that keep references valid when the editor renames files, or None if no edits are
+    needed.
+    """
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (

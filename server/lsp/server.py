@@ -357,7 +357,7 @@ def parse_capabilities(capabilities: Any) -> EditorCapabilities:
 
 
 class LogToEditor(logging.Handler):
-    """Log handler that shows warnings and errors in the editor."""
+    """Log handler that sends warnings and errors to the editor, which shows them."""
 
     def __init__(self, writer: MessageWriter) -> None:
         super().__init__(logging.WARNING)

@@ -38,7 +38,9 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return a file's site and its path there, or None if it is in no site."""
+        """Return the site that a file belongs to, and the file's path in that site, or None if it belongs to
+        no site.
+        """
         path = path_from_uri(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:

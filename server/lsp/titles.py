@@ -14,7 +14,7 @@ MAX_TITLE_CHARS = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A document's id and titles by locale. Searches use `folded`."""
+    """A document's id, and its titles by locale. `folded` is the case-folded text that is searched."""
 
     document_id: str
     titles: Mapping[str, str]
@@ -25,7 +25,10 @@ class Entry:
 
 
 class Titles:
-    """Thread-safe cache of titles by content type, updated for changed documents only."""
+    """Thread-safe cache of document titles by content type.
+
+    It reads only the titles of changed documents again.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Immutable view of a site with the open texts."""
+"""Immutable view of a site and of the texts that are open in the editor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class EditorCapabilities:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A site, and the texts that are open in the editor, by path."""
+    """A site, and the texts that are open in the editor, by their paths."""
 
     overlay: UnsavedSite
     texts: Mapping[str, Text]
@@ -64,7 +64,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return a file's text with unsaved edits, or None if it can't be read."""
+        """Return the text of a file, including unsaved edits, or None if it can't be read."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -82,7 +82,7 @@ class View:
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return the media file or document with this key, preferably in `locale`."""
+        """Return the media file or document with this key, or None. A version in `locale` is preferred."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -135,9 +135,9 @@ class Source:
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path, and the document or media file that it refers to.
+        """Return the attribute at a path, and the key of the document or media file that its value refers to.
 
-        Return None if it does not refer to one.
+        Return None if there is no reference at the path.
         """
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)

@@ -1,4 +1,7 @@
-"""A site in the editor. A thread checks it; requests use the last result."""
+"""A site that is open in the editor.
+
+One thread checks the site, and requests use the result of the last check.
+"""
 
 import gc
 import logging
@@ -60,7 +63,7 @@ class OpenText:
 
 
 class Workspace:
-    """A site that is open in an editor. `publish` sends diagnostics."""
+    """A site that is open in an editor. `publish` sends diagnostics to the editor."""
 
     def __init__(self, root: Path, client: EditorCapabilities, publish: Publish, timing: Timing) -> None:
         self.root, self._client = root, client
@@ -129,7 +132,7 @@ class Workspace:
 
     @property
     def view(self) -> View | None:
-        """The site as last read, with the current texts, or None before the first read."""
+        """The site as it was last read, with the current texts, or None if it has not been read yet."""
         overlay, opened = self._overlay, self.opened
         if overlay is None:
             return None
@@ -171,7 +174,10 @@ class Workspace:
                     self._changed.wait(RETRY_INTERVAL_S)
 
     def _try_open(self) -> bool:
-        """Read the site. If it is invalid, publish the problems, wait for a change and return False."""
+        """Read the site.
+
+        If it is invalid, publish the problems, wait until a file changes, and return False.
+        """
         try:
             site = open_site(self.root, Mode.READ).site
         except (BifolioError, OSError) as error:
@@ -216,7 +222,10 @@ class Workspace:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait_for_check(self) -> tuple[str | None, bool]:
-        """Wait until a check is due. Return the text to check, if any, and whether to check the site."""
+        """Wait until a check is due.
+
+        Return the path of the text to check (or None), and whether to check the site.
+        """
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()
@@ -287,7 +296,10 @@ class Workspace:
         return replace(survey, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
-        """Check a single text if due, in the middle of a site check. Raises _CheckAbandonedError."""
+        """Interrupt the check of the whole site to check a single text, if such a check is due.
+
+        Raises _CheckAbandonedError.
+        """
         with self._changed:
             if self._stopping.is_set() or self.opened is not opened:
                 raise _CheckAbandonedError

@@ -1,4 +1,4 @@
-"""Groups of problems with one cause."""
+"""Groups of problems that have the same cause."""
 
 import re
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """Problems with the same rule and content type."""
+    """Problems that violate the same rule and are in files of the same content type."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
@@ -103,9 +103,9 @@ class ProblemGroup:
 
 
 def group_by_cause(problems: Iterable[Problem], audit: Audit | None) -> list[ProblemGroup]:
-    """Group problems by cause: errors first, then large groups.
+    """Group problems by cause. Errors come first, and larger groups come before smaller ones.
 
-    Without `audit`, each problem is its own group.
+    If `audit` is None, each problem is a group of its own.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}

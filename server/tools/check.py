@@ -155,7 +155,10 @@ _PATH: Style = {"bold": True}
 
 
 def report(survey: Survey, prefix: str, elapsed_s: float, *, list_all: bool = False) -> Iterator[list[Part]]:
-    """Yield a report for the terminal. `list_all` lists problems with the same cause one by one."""
+    """Yield the lines of a report for the terminal.
+
+    If `list_all` is set, problems with the same cause are listed one by one.
+    """
     large = (
         []
         if list_all
@@ -221,7 +224,7 @@ def count_text(n: int, noun: str) -> str:
 
 
 def fix_lines(fix_result: FixResult, prefix: str) -> Iterator[list[Part]]:
-    """Yield the applied and rejected fixes by file."""
+    """Yield lines that list the applied and the rejected fixes, by file."""
     for path, fixes in groupby(fix_result.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)

@@ -1,4 +1,4 @@
-"""JSON Schemas of values, allowing all that an editor's YAML parser might read."""
+"""JSON Schemas of values. Each schema allows every value that an editor's YAML parser might read."""
 
 import math
 from collections.abc import Mapping
@@ -65,7 +65,10 @@ _NOT_NULL = ["object", "array", "string", "number", "boolean"]
 
 
 def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft: bool) -> JsonSchema:
-    """Return the JSON Schema of a scalar attribute. `draft` omits rules for published documents."""
+    """Return the JSON Schema of a scalar attribute.
+
+    If `draft` is set, rules for published documents are omitted.
+    """
     kind = attribute.type
     if kind in _TEXT_TYPES:
         found = _text(attribute, format_, optional=optional, draft=draft)
@@ -144,8 +147,9 @@ def _any_case(word: str) -> str:
 
 
 def possible_values(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return every value that a parser could read from unquoted text, None for one that JSON can't
-    represent.
+    """Return every value that a parser could read from a text without quotation marks.
+
+    A value that JSON can't represent becomes None.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -177,7 +181,7 @@ def _limits(attribute: Attribute) -> JsonSchema:
 
 
 def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
-    """Return JSON Schema keywords that limit the number of components."""
+    """Return the JSON Schema keywords that limit the number of components in an attribute."""
     minimum, maximum = _json_limit(attribute.min), _json_limit(attribute.max)
     shortest = max(1, math.ceil(minimum)) if minimum is not None else 1
     found: JsonSchema = {}
@@ -206,7 +210,10 @@ def _json_limit(value: Any) -> int | float | None:
 def relation_schema(
     attribute: Attribute, format_: Format, uids: tuple[str, ...], *, optional: bool
 ) -> JsonSchema:
-    """Return the JSON Schema of a relation or media attribute. Targets have the types `uids`."""
+    """Return the JSON Schema of a relation or media attribute.
+
+    `uids` are the content types of possible targets.
+    """
     if attribute.derived:
         return {"enum": [None, ""]}
     target = _target(attribute, format_, uids)

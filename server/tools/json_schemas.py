@@ -1,4 +1,4 @@
-"""Generator of JSON Schemas, never stricter than `bifolio check`."""
+"""Generator of JSON Schemas for document files. The schemas are never stricter than `bifolio check`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -62,7 +62,7 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of JSON Schemas in one format. `draft` omits rules that don't apply to drafts."""
+    """Writer of JSON Schemas for one format. If `draft` is set, it omits rules that don't apply to drafts."""
 
     schema: Schema
     format: Format

@@ -31,7 +31,10 @@ NOTHING_REFERENCED = "the site does not refer to any of the objects in the bucke
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Unreferenced objects, and how many others there are. `recent` ones are too new to be deleted."""
+    """The unreferenced objects in a bucket, and the numbers of other objects.
+
+    `recent` is the number of unreferenced objects that are still too new to be deleted.
+    """
 
     objects: int
     referenced: int
@@ -44,9 +47,9 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects.
+    """Find the unreferenced objects in a bucket.
 
-    Raises RemoteError, or SetupError if the history is incomplete or nothing is referenced.
+    Raises RemoteError, or SetupError if the git history is incomplete or no object is referenced.
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.list_objects() if _KEY.fullmatch(one.key)]
@@ -65,7 +68,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 def delete_garbage(
     bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD
 ) -> int:
-    """Delete unreferenced objects, unless they were uploaded again. Return the number of deleted objects."""
+    """Delete unreferenced objects, except those that were uploaded again. Return how many were deleted."""
     deleted, keys = 0, [one.key for one in garbage.unreferenced]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -79,7 +82,7 @@ def delete_garbage(
 def referenced_hashes(root: Path) -> set[str]:
     """Return the object hashes in all media descriptions, on disk and in any commit.
 
-    Fetches all remotes. Raises SetupError, RemoteError or GitError.
+    All remotes are fetched first. Raises SetupError, RemoteError or GitError.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _references_on_disk(root, path)}
     if git_folder(root) is None:

@@ -94,7 +94,7 @@ def literal_type(values: Iterable[str]) -> str:
 
 
 def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool = True) -> str:
-    """Return the declaration of a TypedDict, below the comment `about`."""
+    """Return the declaration of a TypedDict with the keys in `rows`. `about` is the comment above it."""
     comment = f"# {_line(about)}\n" if about else ""
     lines, keys = [], set[str]()
     for key, value, described in rows:
@@ -171,7 +171,9 @@ class _Writer:
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
     def _populated_type(self, attribute: Attribute, suffix: str) -> str:
-        """Return a populated value's type, or "" if the target is unknown."""
+        """Return the Python type of an attribute's populated value, or "" if the type of the target is
+        unknown.
+        """
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
             return f"list[{' | '.join(entries) or 'Never'}]"
@@ -239,7 +241,7 @@ def _about(attribute: Attribute) -> str:
 
 
 def write_python_module(schema: Schema, settings: Settings) -> str:
-    """Return the source code of the Python module."""
+    """Return the source code of a Python module with a typed client."""
     writer = _Writer(schema, _names(schema), settings.media.placeholders)
     parts = [
         _HEAD + PRELUDE.rstrip("\n") + "\n",

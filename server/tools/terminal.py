@@ -51,7 +51,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Print an expected error on one line and exit with status 1."""
+    """Decorate a command so that it prints an expected error on one line and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -66,7 +66,10 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def as_setup_error(subject: str, consequence: str = "nothing was changed") -> Iterator[None]:
-    """Convert the error of a rejected write to a SetupError. `consequence` says what happened to the site."""
+    """Convert the error of a rejected write to a SetupError.
+
+    `consequence` tells the user what the rejected write has done to the site.
+    """
     try:
         yield
     except (BusyError, BucketError):
@@ -93,7 +96,10 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site. Renames a former state folder. Raises GitError."""
+    """Raise SetupError if a folder is not a site. Raises GitError.
+
+    If the state folder still has its former name, it is renamed.
+    """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
         if message := rename_former_folder(root):
@@ -109,7 +115,10 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that updates a progress bar, shown after PROGRESS_DELAY_S on terminals."""
+    """Yield a function that updates a progress bar.
+
+    The bar appears only on terminals and after PROGRESS_DELAY_S.
+    """
     began, bar = time.perf_counter(), None
 
     def progress(done: int, total: int) -> None:
@@ -141,7 +150,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit given with `--at`. Raises SetupError."""
+    """Return the id of the commit that `name`, the value of `--at`, refers to. Raises SetupError."""
     try:
         return resolve_commit_name(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -149,7 +158,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def serve_commit(past: PastStates, commit: str) -> None:
-    """Serve the site as it was at a commit, unless that is "". Raises SetupError."""
+    """Serve the site as it was at a commit. If `commit` is "", do nothing. Raises SetupError."""
     try:
         if commit:
             past.pin(commit)
@@ -159,7 +168,7 @@ def serve_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Yield a temporary clone of the site at a commit, with resized images.
+    """Yield the folder of a temporary clone of the site at a commit, which contains resized images too.
 
     Raises StorageError or SetupError.
     """

@@ -87,7 +87,7 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TypeDeclarations:
-    """Generator of TypeScript types. `names` maps uids to TypeScript names."""
+    """Generator of TypeScript types. `names` maps the uids of types to their names in TypeScript."""
 
     schema: Schema
     names: Mapping[str, str]
@@ -137,7 +137,7 @@ class TypeDeclarations:
             yield f"  localizations: Many<{string_literal(key_of(type_))}>;\n"
 
     def _populated_type(self, attribute: Attribute) -> str:
-        """Return a populated value's type, or "" if the target is unknown."""
+        """Return the type of an attribute's populated value, or "" if the type of the target is unknown."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -253,7 +253,7 @@ def typescript_names(schema: Schema) -> Mapping[str, str]:
 
 
 def type_order(schema: Schema) -> list[Type]:
-    """Return all types in the order of their declarations."""
+    """Return all types in the order in which the generated file declares them."""
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
     return [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
 

@@ -27,7 +27,10 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def schema_associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the settings `json.schemas` and `yaml.schemas`. `folder` contains the JSON Schemas."""
+    """Return the values of the settings `json.schemas` and `yaml.schemas`.
+
+    `folder` is the folder that contains the JSON Schemas.
+    """
     found = [(type_, status) for type_ in schema.content_types for status in statuses(type_)]
     in_json = [
         {"fileMatch": list(_globs(type_, status, "json", "/")), "url": _url(folder, "json", type_, status)}
@@ -46,7 +49,7 @@ def _prefix(folder: str) -> str:
 
 
 def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str]:
-    """Yield globs for a content type's files. `!` excludes files."""
+    """Yield globs for the files of a content type. A glob that begins with `!` excludes files."""
     for stem, extension in _path_patterns(type_, _EXTENSIONS[format_]):
         if status == "draft":
             yield f"{root}{stem}.draft{extension}"
@@ -77,9 +80,9 @@ def _path_patterns(type_: Type, extensions: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
-    """Update the associations in a settings file, keeping all other text.
+    """Return the text of a settings file with updated associations. All other text is kept.
 
-    Raises SetupError if the text is invalid or a comment would be lost.
+    Raises SetupError if the text is invalid or if a comment would be lost.
     """
     text = "{}\n" if text is None or not text.strip() else text
     plain = _without_comments(text)
@@ -132,7 +135,7 @@ def _blanked(text: str) -> str:
 
 
 def _set_value(text: str, key: str, value: Any) -> str:
-    """Set a top-level key. Raises SetupError if a comment would be lost."""
+    """Return the text with a new value for a top-level key. Raises SetupError if a comment would be lost."""
     plain = _without_comments(text)
     root = json_nodes(plain)
     indent = _indent(plain, root)

@@ -25,7 +25,9 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default (hashed for a password) or empty value."""
+    """Return an attribute's default value (hashed for a password), or its empty value if it has no
+    default.
+    """
     if attribute.has_default:
         reading: Any = None
         try:
@@ -44,7 +46,7 @@ def _hash_default(text: str) -> str:
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a scalar in a request body. Raises InvalidValue."""
+    """Parse the value of a scalar attribute in a request body. Raises InvalidValue."""
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)

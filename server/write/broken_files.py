@@ -1,4 +1,4 @@
-"""Files with errors, and the documents that they contain."""
+"""Files with errors: their error messages, and the documents that they contain."""
 
 from collections.abc import Container
 
@@ -19,7 +19,7 @@ def conflict_error(problem: Problem, layout: Layout) -> ConflictError:
 
 
 def describe(problem: Problem, layout: Layout) -> str:
-    """Return the problem's message without values that the caller may not read."""
+    """Return the message of a problem. Values that the caller may not read are omitted."""
     if problem.rule != "value":
         return problem.message
     claim, name = layout.claim(problem.path), str(problem.at[0])
@@ -36,7 +36,10 @@ def invalid_attributes(entry: Entry) -> frozenset[str]:
 def contains_version(
     entry: Entry, layout: Layout, type_: Type, document_id: str | None, locales: Container[str]
 ) -> bool:
-    """Return True if a file with an error contains the document (None for any) in one of the locales."""
+    """Return True if a file with an error contains a version of the document in one of the locales.
+
+    If `document_id` is None, any document of the content type counts.
+    """
     claim = layout.claim(entry.path)
     if claim is None or claim.type.uid != type_.uid or claim.locale not in locales:
         return False

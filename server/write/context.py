@@ -42,7 +42,10 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class BaseVersions:
-    """The versions that a write's first attempt saw, for comparison if it is retried."""
+    """The document versions on which the first attempt at a write was based.
+
+    If the write is tried again, they are compared with the current versions.
+    """
 
     def __init__(self) -> None:
         self._versions: list[Versions] = []
@@ -62,7 +65,10 @@ class BaseVersions:
         self.is_retry = True
 
     def record_or_replay(self, current: Versions) -> Versions:
-        """Record and return `current`, or return the recorded versions in a retry."""
+        """In the first attempt, record `current` and return it.
+
+        In a retry, return the versions that were recorded.
+        """
         if not self.is_retry:
             self._versions.append(current)
             return current
@@ -72,11 +78,11 @@ class BaseVersions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Input for one change, and the `changeset` that collects its files.
+    """Input for one change, and the `changeset` that collects the changed files.
 
     - `find_recent`: yields earlier versions of a document in a locale, newest first
-    - `broken`: files with errors before the change, by path
-    - `old_documents`: the earlier document of each written or deleted file
+    - `broken`: the files that had errors before the change, by path
+    - `old_documents`: for each written or deleted file, the document that it contained before
     """
 
     snapshot: Snapshot
@@ -148,7 +154,10 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a version, or None if there is none. Raises ConflictError if several files contain it."""
+        """Return the document version with this status, or None if there is none.
+
+        Raises ConflictError if several files contain this version.
+        """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
             raise ConflictError(
@@ -159,7 +168,10 @@ class Context:
     def changed_keys(
         self, document: Document, new_values: Values, rewritten_names: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Return the keys to write to store `new_values`, including `rewritten_names`."""
+        """Return the keys that must be written to a document's file in order to store `new_values`.
+
+        The attributes `rewritten_names` are written even if their values are unchanged.
+        """
         old, attributes = values_of(document), document.type.attributes
         if same_values(old, new_values) and not rewritten_names:
             return {}
@@ -175,9 +187,9 @@ class Context:
         self._refuse(self._broken(path))
 
     def require_served(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
-        """Raise ConflictError if a file's error keeps a version of the document from being served.
+        """Raise ConflictError if an error in a file keeps a version of the document from being served.
 
-        None stands for any document.
+        If `document_id` is None, any document of the content type counts.
         """
         for path, entry in self.broken.items():
             is_unserved = entry.document is None and not self.changeset.changes(path)
@@ -197,7 +209,10 @@ class Context:
             raise conflict_error(problem, self.layout)
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """Return a file's parsed content. Raises ConflictError for a syntax error."""
+        """Return the parsed content of a document's file.
+
+        Raises ConflictError if the file has a syntax error.
+        """
         with syntax_errors_as_conflicts(document.path):
             text = self._text(document)
             cached = self._trees.get(document.path)
@@ -208,7 +223,7 @@ class Context:
             return cached[1]
 
     def text_with_changes(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return a file's text with changed keys.
+        """Return the text of a document's file with new values for the keys in `changes`.
 
         Raises ConflictError if the file has an error that the changes do not fix.
         """
@@ -264,9 +279,9 @@ class Context:
             touched.setdefault(path, old)
 
     def replace_file(self, path: str, text: str, *replaceable: Document | None) -> None:
-        """Write a new file, or one with a `replaceable` version.
+        """Set the text of a new file, or of a file that contains one of the `replaceable` versions.
 
-        Raises ConflictError for another document or a syntax error.
+        Raises ConflictError if the file contains another document or has a syntax error.
         """
         old = next((document for document in replaceable if document and document.path == path), None)
         if old is not None:
@@ -298,7 +313,7 @@ class Context:
 
 @contextmanager
 def syntax_errors_as_conflicts(path: str) -> Iterator[None]:
-    """Raise ConflictError for syntax errors in the file at `path`."""
+    """Convert the syntax errors of the file at `path` to ConflictError in the block."""
     try:
         yield
     except SyntaxProblem as error:

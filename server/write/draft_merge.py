@@ -1,4 +1,7 @@
-"""Changes to draft and published versions. Publishing also publishes a draft that the author may read."""
+"""Changes to draft and published versions.
+
+A change that is published also publishes the draft, if the author may read it.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class AffectedVersions:
-    """The versions that a change affects. The author may not read `hidden_draft`."""
+    """The document versions that a change affects. `hidden_draft` is a draft that the author may not read."""
 
     published: Document | None
     draft: Document | None
@@ -48,9 +51,9 @@ def write_draft(
     even_if_unchanged: bool = False,
     rewritten_names: Iterable[str] = (),
 ) -> None:
-    """Write new values to a document's draft, creating it if necessary.
+    """Write new values to a document's draft. If there is no draft, create it.
 
-    `rewritten_names` are written even if unchanged.
+    The attributes `rewritten_names` are written even if their values are unchanged.
     """
     base = draft or published
     changes = context.changed_keys(base, new, rewritten_names) if base else {}
@@ -78,9 +81,9 @@ def write_published(
     even_if_unchanged: bool = False,
     rewritten_names: Iterable[str] = (),
 ) -> None:
-    """Publish new values.
+    """Publish new values of a document. If there is a draft, its file replaces the published file.
 
-    A draft's file replaces the published file. `rewritten_names` are written even if unchanged.
+    The attributes `rewritten_names` are written even if their values are unchanged.
     """
     base = draft or published
     changes = context.changed_keys(base, new, rewritten_names) if base else {}

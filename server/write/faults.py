@@ -1,4 +1,4 @@
-"""Faults in a request body, and the error that lists them."""
+"""Faults in a request body, and the error response that lists them."""
 
 import json
 import math
@@ -30,7 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Invalid value in a request body. `sentence` is the message without the path."""
+    """An invalid value in a request body. `sentence` is the error message without the path."""
 
     path: KeyPath
     sentence: str
@@ -44,7 +44,10 @@ def error_of(faults: Sequence[Fault]) -> ValidationError:
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return an error in Strapi's format that lists the faults in schema order, without quoting passwords."""
+    """Return an error in Strapi's format that lists the faults in the order of the schema.
+
+    Passwords are not quoted.
+    """
     places = [_BodyValue.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
     messages = []
@@ -133,7 +136,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value as error messages quote it; long values are shortened."""
+    """Return a value in the form in which error messages quote it. Long values are shortened."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

@@ -32,9 +32,10 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Apply `value` to the upload paths `current` and return the new ones.
+        """Apply `value` to a media attribute whose upload paths are `current`, and return its new upload
+        paths.
 
-        Raises ValidationError for unknown keys.
+        Raises ValidationError if an object in `value` has unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)

@@ -1,4 +1,4 @@
-"""Changes to relations stored in the related documents' files."""
+"""Changes to relations that are stored in the files of the related documents."""
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class RelationWriter:
-    """Writer for relations stored in the related documents' files, in one locale.
+    """Writer for relations that are stored in the files of the related documents, in one locale.
 
-    Relations that only a hidden draft contains are not published.
+    A relation that only a hidden draft contains is not published.
     """
 
     context: Context
@@ -67,7 +67,10 @@ class RelationWriter:
         return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 
     def publish_derived_relation(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation stored in related drafts, if the author may see these."""
+        """Publish a relation that is stored in the drafts of the related documents.
+
+        Do nothing if the author may not see these drafts.
+        """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         if not self.sees_drafts(owner):
             return

@@ -1,4 +1,4 @@
-"""Hashing of passwords in request bodies, outside the write lock."""
+"""Hashing of the passwords in request bodies. This happens before the write lock is acquired."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,9 +14,9 @@ MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """Return the request bodies with hashed passwords.
+    """Return the request bodies with their passwords hashed.
 
-    Raises ValidationError if there are too many, or BusyError if too many requests wait.
+    Raises ValidationError if they contain too many passwords, or BusyError if too many requests are waiting.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -33,7 +33,10 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield each attribute and value in a request body. Components are replaced by their attributes."""
+    """Yield each attribute in a request body with its value.
+
+    Instead of a component, its attributes are yielded.
+    """
     for name, tree in data.items():
         attribute = type_.attributes.get(name)
         if attribute is None:

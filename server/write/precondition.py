@@ -1,4 +1,4 @@
-"""Keyed hashes of document versions for `If-Match`."""
+"""Keyed hashes of document versions for the `If-Match` header."""
 
 import secrets
 from functools import lru_cache
@@ -39,9 +39,9 @@ def version_of_text(text: str) -> str:
 
 
 def require_match(if_match: str | None, document: Document | None, *, include_version: bool = True) -> None:
-    """Raise PreconditionError if `If-Match` does not match the current version.
+    """Raise PreconditionError if the `If-Match` header does not match the current version of a document.
 
-    `include_version` adds its hash to the error.
+    If `include_version` is set, the error contains the hash of the current version.
     """
     if if_match is None:
         return

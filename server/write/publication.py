@@ -22,10 +22,10 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 def discard(
     context: Context, type_: Type, document_id: str, locales: Iterable[str], *, hides_drafts: bool
 ) -> None:
-    """Discard drafts.
+    """Discard the drafts of a document in the given locales.
 
-    Raises ConflictError if a file has an error, or ValidationError without a published version or, unless
-    `hides_drafts`, without a draft.
+    Raises ConflictError if a file has an error, and ValidationError if there is no published version. A
+    missing draft also raises ValidationError, except if `hides_drafts` is set.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -68,10 +68,10 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document.
+    """Unpublish a document in the given locales.
 
-    A published version without a draft becomes the draft. Raises ConflictError if several files contain it or
-    a file has an error.
+    If a published version has no draft, it becomes the draft. Raises ConflictError if several files contain
+    the published version, or if a file has an error.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)

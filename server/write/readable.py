@@ -1,4 +1,4 @@
-"""Checks that keep a write from revealing hidden values."""
+"""Checks that keep a write from revealing values that its author may not read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,9 +10,10 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess:
-    """The values that a write's author may read.
+    """What the author of a write may read.
 
-    `all_versions` refers to the versions that the write changes.
+    `private_values` is whether the author may read private values, and `all_versions` whether the author may
+    read all versions that the write changes.
     """
 
     actor: Actor

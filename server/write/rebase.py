@@ -1,4 +1,4 @@
-"""Merge of a change with later changes."""
+"""Merge of a change with changes that were made after the client had read the document."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -49,7 +49,7 @@ def rebase(
 ) -> Change:
     """Rebase `change` from `base_version` onto `new_versions`.
 
-    Raises OverlapError for conflicts, or ValidationError for faults in `change`.
+    Raises OverlapError if the changes conflict, or ValidationError if there are faults in `change`.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, base_version.type, change.body)

@@ -1,4 +1,4 @@
-"""Parses relations in request bodies: `set`, `connect` and `disconnect`."""
+"""Parser of relations in request bodies, with the keys `set`, `connect` and `disconnect`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,10 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A target to connect, at the "start" or "end", or "before" or "after" `neighbor`."""
+    """A target to connect.
+
+    `position` is "start", "end", "before" or "after"; the last two refer to `neighbor`.
+    """
 
     target: Target
     position: str = "end"
@@ -33,9 +36,9 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change to a relation.
+    """A change to a relation. If `set` is given, the other operations are ignored.
 
-    `set` overrides the others. The caller can't `find` `kept_types`, so these targets stay.
+    Targets of the content types `kept_types` are not removed, because the caller can't `find` them.
     """
 
     set: tuple[Target, ...] | None = None
@@ -45,9 +48,9 @@ class Links:
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return the targets after this change.
+        """Return the targets of a relation after this change.
 
-        Raises ValidationError for a position next to a missing target if `strict`.
+        If `strict` is set, raises ValidationError for a position next to a target that is missing.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -76,9 +79,9 @@ class Links:
     def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply this change to a relation of a document to itself that another attribute stores.
+        """Apply this change to a relation between a document and itself that another attribute stores.
 
-        `current` are that attribute's targets.
+        `current` are the targets in that attribute. Return its new targets.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -94,7 +97,10 @@ class Links:
 
 
 class _TargetList:
-    """Doubly linked list of distinct targets, for moves in constant time. None stands for both ends."""
+    """Doubly linked list of distinct targets, which can be moved in constant time.
+
+    None stands for the place before the first target and after the last one.
+    """
 
     def __init__(self, targets: Iterable[Target]) -> None:
         ring = [None, *dict.fromkeys(targets)]
@@ -177,9 +183,9 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """Parse a relation in a request body (spec.md 4.3.3).
+    """Parse the value of a relation in a request body (spec.md 4.3.3).
 
-    `resolve` looks up targets. Raises ValidationError.
+    `resolve` looks up a target. Raises ValidationError.
     """
     if value is None:
         return Links(set=())
@@ -241,7 +247,10 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the targets of a morph relation, or None for a to-many value that is not a list."""
+    """Yield the targets in the value of a morph relation.
+
+    A to-many value that is not a list is yielded as None.
+    """
     if value is True:
         return  # Yield nothing: such a value is rejected when the relation is validated.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))

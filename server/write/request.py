@@ -15,7 +15,10 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The document version to write. `document_id` can be None for new documents and single types."""
+    """The document version that a request writes.
+
+    `document_id` can be None for new documents and single types.
+    """
 
     type: Type
     document_id: str | None
@@ -37,11 +40,11 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A request to change one version of a document, which `actor` may write.
+    """A request to change one version of a document. It has been checked that `actor` may write the version.
 
     - `users`: the users to which relations can refer
-    - `locales`: where to delete, unpublish or discard
-    - `merge`: whether to merge with later changes if `If-Match` does not match
+    - `locales`: the locales in which to delete, unpublish or discard
+    - `merge`: whether to merge the request with later changes if `If-Match` does not match
     - `show`: returns the conflicting attributes that the actor may see
     """
 
@@ -58,6 +61,6 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Writes that all succeed or all fail."""
+    """Writes that either all succeed or all fail."""
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

@@ -15,10 +15,10 @@ def write_shared_values(
     changed: Values,
     possible_guesses: Collection[str] = (),
 ) -> None:
-    """Write changed values that all locales share.
+    """Write changed values that all locales share to the document's files in the other locales.
 
-    For `possible_guesses`, files with the new value are written too; otherwise, authors could confirm guesses
-    of hidden values.
+    If an attribute is in `possible_guesses`, files that already contain the new value are written too.
+    Otherwise, authors could find out whether they have guessed a hidden value.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

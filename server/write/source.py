@@ -1,4 +1,4 @@
-"""Source text of a document's file, with passwords masked."""
+"""The source text of a document's file, in which passwords are masked."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class MaskedText:
-    """A file's text with masked passwords, and the originals in order."""
+    """The text of a file in which passwords are masked, and the original passwords in order."""
 
     text: str
     passwords: tuple[str, ...] = ()
@@ -62,10 +62,10 @@ def mask_of(number: int) -> Plain:
 def mask_text(
     schema: Schema, type_: Type, path: str, text: str, known_passwords: Sequence[str] = ()
 ) -> MaskedText:
-    """Return a file's text with masked passwords.
+    """Return a file's text with its passwords masked.
 
-    The mask of each of `known_passwords` contains its number. Raises ConflictError if unparsable text might
-    contain a password.
+    The mask of a password in `known_passwords` contains the password's number in that list. Raises
+    ConflictError if the text can't be parsed and might contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -93,7 +93,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> MaskedText:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Return True if a type's documents, or components in them, can contain passwords."""
+    """Return True if documents of a content type, or components in them, can contain passwords."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -108,7 +108,7 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes with passwords, each replaced by `mask(password)`."""
+    """Return the attributes that contain passwords, with each password replaced by `mask(password)`."""
     masked = {}
     for name, attribute in type_.attributes.items():
         value = tree.get(name)
@@ -149,7 +149,7 @@ def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse `keys_text` in the format of the file at `path`. Raises SyntaxProblem."""
+    """Parse the text `keys_text`, which is in the format of the file at `path`. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -171,7 +171,9 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """Request to replace a file's text, or only the keys that are not attributes."""
+    """Request to replace the text of a file, or only the keys in it that are not attributes
+    (`other_keys`).
+    """
 
     address: Address
     if_match: str
@@ -181,7 +183,7 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace a file's text and return the document's id.
+    """Replace the text of a document's file, and return the document's id.
 
     Raises ValidationError, PreconditionError, NotFoundError, ConflictError or ForbiddenError.
     """

@@ -1,4 +1,4 @@
-"""Undo of a write."""
+"""Undo of a write: restores its files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects."""
+    """A document that an undo affects, and the places of its versions before and after the undo."""
 
     type: Type
     document_id: str
@@ -49,7 +49,8 @@ class UndoneDocument:
 class UndoRequest:
     """A request to undo a write.
 
-    `copy_of` returns the copy of a media file's old content, and `permit` raises ForbiddenError.
+    `copy_of` returns the path of the copy of a media file's old content. `permit` raises ForbiddenError if
+    the actor may not change the documents.
     """
 
     write: UndoableWrite
@@ -59,10 +60,10 @@ class UndoRequest:
 
 
 def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore a write's files.
+    """Restore the files that a write has changed.
 
-    Return their paths, () if nothing differs. Raises ForbiddenError, or ConflictError for conflicts with
-    later writes.
+    Return their paths, or () if they have the old content already. Raises ForbiddenError, or ConflictError if
+    later writes conflict with the undo.
     """
     paths = restore_unchecked(request, context)
     if paths:
@@ -73,7 +74,7 @@ def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
 
 
 def restore_unchecked(request: UndoRequest, context: Context) -> tuple[str, ...]:
-    """Restore files like `restore`, without validating the documents."""
+    """Restore files like `restore`, but do not check whether the restored documents are valid."""
     kept = request.write
     media = {file.path for file in kept.files if is_media(file.path)}
     now = {file.path: _text(context, file.path) for file in kept.files if file.path not in media}
@@ -98,9 +99,9 @@ def restore_unchecked(request: UndoRequest, context: Context) -> tuple[str, ...]
 
 
 def require_same_claims(request: UndoRequest, layout: Layout) -> None:
-    """Raise ConflictError if a restored file would belong to another document version.
+    """Raise ConflictError if a restored file would belong to a different document version than before.
 
-    `layout` applies after the undo.
+    `layout` contains the path rules after the undo.
     """
     changed = [
         file.path
@@ -129,7 +130,7 @@ def _digest_before(restoration: UndoRequest, file: UndoableFile) -> str:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the affected documents. `texts` contains (path, old text, current text)."""
+    """Return the documents that an undo affects. `texts` contains (path, old text, current text)."""
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()

@@ -48,7 +48,10 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A parsed request body. `by_locale` are changes to relations stored in other documents' files."""
+    """A parsed request body.
+
+    `by_locale` contains changes to relations that are stored in the files of other documents.
+    """
 
     values: Mapping[str, Any]
     links: Mapping[str, Links] = field(default_factory=dict)
@@ -70,7 +73,7 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser of request bodies. Relation targets hidden from the caller count as missing."""
+    """Parser of request bodies. A relation target that is hidden from the caller counts as missing."""
 
     snapshot: Snapshot
     locales: tuple[str, ...]
@@ -92,9 +95,9 @@ class Validator:
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse a request body.
+        """Parse a request body. `current` is None if it is for a new document version.
 
-        `current` is None for a new version. Raises ValidationError for unknown keys and targets.
+        Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
@@ -464,7 +467,7 @@ def check(
     is_checked: Callable[[str], bool],
     draft: bool,
 ) -> list[Fault]:
-    """Return `faults` plus those of values that violate their attributes' options.
+    """Return `faults`, and a fault for each value that violates the options of its attribute.
 
     In a draft, only upper limits are checked.
     """

@@ -30,7 +30,10 @@ _QUOTED = (str, int, float, Decimal)
 
 
 def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, or None if there is none. `locale` is searched first."""
+    """Return the id of a single type's document, or None if it has none.
+
+    The document in `locale` is preferred.
+    """
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -42,7 +45,8 @@ def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type,
 class Writer:
     """Writer for one change to one document.
 
-    With `hides_drafts`, drafts are not published. `access` is None if the author may read everything.
+    If `hides_drafts` is set, a write does not publish drafts. `access` is what the author may read, or None
+    for everything.
     """
 
     context: Context
@@ -94,9 +98,9 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, hides_drafts=self.hides_drafts)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version, adding the locale if necessary.
+        """Change a version of a document, and return the document's id. If the locale is new, it is added.
 
-        Raises NotFoundError if no locale has the document.
+        Raises NotFoundError if the document does not exist in any locale.
         """
         document_id = address.document_id or ""
         merge = self._merge(address)
@@ -134,9 +138,10 @@ class Writer:
         return document_id
 
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
-        """Delete a document's files in the given locales.
+        """Delete the files of a document in the given locales.
 
-        Returns its id, "" for a single type without one. Raises ConflictError if a file has an error.
+        Returns the document's id, or "" if a single type has no document. Raises ConflictError if a file has
+        an error.
         """
         document_id = address.document_id or self._single_id(address) or ""
         self.context.require_served(address.type, document_id or None, locales)
@@ -162,7 +167,7 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def values_after(self, type_: Type, document_id: str, old_values: Values, change: Change) -> Values:
-        """Apply `change` to `old_values`, without derived relations."""
+        """Return `old_values` after `change` was applied to them. Derived relations are omitted."""
         new = {**old_values, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
             attribute, links = type_.attributes[name], change.links[name]
@@ -188,7 +193,9 @@ class Writer:
         change: Change,
         is_checked: Callable[[str], bool],
     ) -> None:
-        """Raise ValidationError for invalid or repeated values, and for the body's faults."""
+        """Raise ValidationError if values are invalid or not unique, or if there are faults in the request
+        body.
+        """
         faults = check(address.type, values, change.faults, is_checked, address.draft)
         if not address.draft:
             table = self.context.snapshot.tables[address.type.uid]

@@ -1,4 +1,7 @@
-"""Rules for timestamps. With `timestamps: git`, only those already in the file are updated."""
+"""Rules for timestamps.
+
+If `timestamps: git` is set, a write updates only timestamps that the file already contains.
+"""
 
 from collections.abc import Mapping
 
@@ -84,8 +87,9 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def update_timestamps(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return `after` with updatedAt and publishedAt set to `now`, except those that the client changed since
-    `before`.
+    """Return the text `after` with updatedAt and publishedAt set to `now`.
+
+    If the client has changed one of them since the text `before`, the client's value is kept.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

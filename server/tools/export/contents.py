@@ -1,4 +1,4 @@
-"""Responses in an export."""
+"""The responses that an export contains."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,10 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses of an export. The properties raise SetupError for an invalid request in site.yaml."""
+    """All responses that an export contains.
+
+    The properties raise SetupError if a request in site.yaml is invalid.
+    """
 
     state: State
     access: Access
@@ -153,7 +156,7 @@ _BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 
 def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Create missing resized images, and return how many failed."""
+    """Create the missing resized images, and return the number of images that could not be created."""
     missing, failed = site.incomplete_images(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -185,7 +188,9 @@ def possible_upload_paths(body: bytes) -> Iterator[str]:
 
 
 def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Map uploads and their resized images to the files or bucket objects that contain them."""
+    """Map the paths of uploads and of their resized images to the files or bucket objects that contain
+    them.
+    """
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -202,7 +207,7 @@ def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def file_opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens media files. It raises OSError or BucketError."""
+    """Return a function that opens media files. The function can raise OSError or BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

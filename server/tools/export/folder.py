@@ -1,4 +1,7 @@
-"""The export folder. An export changes only files in its manifest, and follows no symbolic links."""
+"""The export folder.
+
+An export changes only files that are listed in its manifest, and follows no symbolic links.
+"""
 
 import hashlib
 import json
@@ -34,7 +37,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """An exported file. `sha256` is "" if the export was interrupted."""
+    """An exported file. `sha256` is the hash of its content, or "" if the export was interrupted."""
 
     request: str = ""
     size: int = 0
@@ -43,7 +46,10 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files by path, and the options. `commit` is "" for the current state."""
+    """The exported files by path, and the options of the export.
+
+    `commit` is the exported commit, or "" if the current state of the site was exported.
+    """
 
     site: str
     role: str
@@ -75,7 +81,7 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return a folder's manifest, or None if there is none. Raises SetupError if it is invalid."""
+    """Return the manifest in a folder, or None if the folder has none. Raises SetupError if it is invalid."""
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -102,7 +108,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return an allowed export path unchanged, or raise ValueError."""
+    """Return a path unchanged. Raises ValueError if the path is not allowed in an export."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -120,7 +126,9 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class FileCounts:
-    """Numbers of files, and the total size of exported ones."""
+    """The numbers of written, unchanged and removed files, and the total size of the exported files in
+    bytes.
+    """
 
     written: int = 0
     unchanged: int = 0
@@ -152,9 +160,9 @@ class Folder:
                     self._scan(entry, entry.name)
 
     def register(self, paths: Iterable[str]) -> None:
-        """Record paths in the manifest before writing.
+        """Record paths in the manifest before the files are written.
 
-        Raises SetupError for a file that no export created.
+        Raises SetupError if there is a file at one of the paths that no export has created.
         """
         new = []
         for path in paths:
@@ -315,7 +323,7 @@ _STAGE = ".bifolio-export-"  # folder with incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if the target overlaps with the site's files."""
+    """Raise SetupError if the target folder overlaps with the files of the site."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "contains the site itself"
@@ -333,7 +341,7 @@ def check_target(target: Path, site: Site) -> None:
 def open_folder(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
     """Create and lock the export folder.
 
-    Raises SetupError if it has other contents or another role's export.
+    Raises SetupError if the folder contains other files, or an export for another role.
     """
     with _errors(root), _locked(root):
         previous = _previous_manifest(root, manifest, force=force)

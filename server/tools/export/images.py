@@ -1,4 +1,4 @@
-"""Images in custom formats, which a static host can't create."""
+"""Images in custom formats, which a static host can't create itself."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +40,10 @@ class CustomFormatImage:
 
 
 def with_image_paths(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
-    """Give each image in a custom format an exported file's URL, and map these files' paths to the images."""
+    """Give each image in a custom format the URL of a file that will be exported.
+
+    Return the new state, and a mapping from the paths of these files to the images.
+    """
     formats = custom_formats(state.settings.media)
     if formats is None:
         return state, {}
@@ -89,7 +92,7 @@ class CustomFormatRenderer:
         return rendered
 
     def open(self, image: CustomFormatImage) -> BufferedReader:
-        """Open an image, rendering it if necessary. Raises ApiError."""
+        """Open an image. If it is not in the cache, it is rendered first. Raises ApiError."""
         found = self._images.find(
             self._site.state.snapshot, "", image.key, {PRESET: image.name}, self._caller
         )

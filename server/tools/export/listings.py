@@ -30,7 +30,7 @@ LOCALES = "locale"  # folder for all locales except the default
 class Access:
     """The actor whose permissions limit the export.
 
-    `drafts` prefers readable drafts to published versions.
+    If `drafts` is set, drafts that the actor may read are exported instead of published versions.
     """
 
     actor: Actor
@@ -43,7 +43,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """A query for a content type's documents in one locale, with its results."""
+    """A query for the documents of one content type in one locale, with its results."""
 
     access: Access
     view: View
@@ -113,7 +113,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the document lists to export. Raises SetupError for invalid parameters in site.yaml."""
+    """Yield the document lists to export. Raises SetupError if parameters in site.yaml are invalid."""
     for type_ in state.schema.content_types:
         type_export = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):

@@ -20,7 +20,10 @@ from server.tools.export.response import Response
 
 
 def publication_files(site: PublicSite) -> Iterator[Response]:
-    """Yield all feeds, sitemaps and `llms.txt`. Raises SetupError if a feed's settings are invalid."""
+    """Yield all feeds and sitemaps, and `llms.txt`.
+
+    Raises SetupError if the settings of a feed are invalid.
+    """
     for name, feed in site.state.settings.feeds.items():
         if not is_public(feed, site):
             continue
@@ -43,7 +46,7 @@ def publication_files(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Redirect files for static hosts, and how many redirects and aliases they omit."""
+    """Redirect files for static hosts, and the numbers of redirects and aliases that they do not contain."""
 
     files: tuple[Response, ...] = ()
     unsupported_count: int = 0
@@ -51,9 +54,9 @@ class RedirectFiles:
 
 
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
-    """Return the files for the setting `export.redirects`.
+    """Return the redirect files in the formats that the setting `export.redirects` lists.
 
-    Raises SetupError if a format can't contain redirects of several hosts.
+    Raises SetupError if one of the formats can't contain redirects of several hosts.
     """
     format_names = state.settings.export.redirects
     if not format_names:

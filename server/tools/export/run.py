@@ -36,9 +36,10 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """An export's options.
+    """The options of an export.
 
-    `everything` exports what a read-only token can read. `commit` is "" for the current state.
+    If `everything` is set, all that a read-only token can read is exported. `commit` is the commit to export,
+    or "" for the current state of the site.
     """
 
     role: str = "public"
@@ -52,7 +53,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The result of an export, with counts of what could not be exported."""
+    """The result of an export, and the numbers of things that could not be exported."""
 
     documents: Mapping[str, int]
     file_count: int
@@ -65,7 +66,7 @@ class ExportResult:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> ExportResult:
-    """Export a site to a folder. Raises SetupError, usually before writing anything."""
+    """Export a site to the folder `target`. Raises SetupError, in most cases before anything is written."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)

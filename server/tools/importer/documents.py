@@ -1,4 +1,4 @@
-"""Conversion of imported versions to the form in files."""
+"""Conversion of imported document versions to the values that files store."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """A document version to write. `provided` names the attributes that the source contains."""
+    """A document version to write to a file.
+
+    `provided` are the names of the attributes that the source contains.
+    """
 
     type: Type
     document_id: str
@@ -35,7 +38,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield the versions of each document. The first determines the file name."""
+    """Yield for each document a list of its versions. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():

@@ -37,7 +37,9 @@ Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 def merge_documents(
     merge: Merge, source: Source, site_model: SiteModel, report_progress: ReportProgress
 ) -> None:
-    """Write all document versions, and remove the files of versions that the source no longer contains."""
+    """Write all document versions, and remove the files of those versions that the source no longer
+    contains.
+    """
     store = Store(merge.root, site_model.schema, site_model.settings, CommitTimes().timestamps)
     existing = _existing_versions(store)
     context = Context(empty(site_model.schema), site_model.settings, store, merge.changeset, now())

@@ -1,4 +1,4 @@
-"""Import in one atomic write, which can be repeated after a crash."""
+"""Import of a source in one atomic write. After a crash, the import can be run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,7 +43,7 @@ class ImportResult:
 def import_source(
     root: Path, reader: SourceReader, options: ImportOptions, report_progress: ReportProgress
 ) -> ImportResult:
-    """Import a source into a site. A SetupError means that nothing was imported."""
+    """Import a source into a site. If this raises SetupError, nothing has been imported."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # This completes or undoes a write that was interrupted by a crash.

@@ -16,7 +16,7 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new site.yaml, or None without a change. Raises SetupError."""
+    """Return the new text of site.yaml, or None if no change is needed. Raises SetupError."""
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
     locales = {"default": source.default_locale, "available": list(source.locales)}
@@ -87,7 +87,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], links: LinkTable, uids: Mapping[str, str]
 ) -> Roles:
-    """Return each role's permissions that Bifolio supports."""
+    """Return the permissions of each role. Permissions that Bifolio does not support are omitted."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):

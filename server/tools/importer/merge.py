@@ -1,4 +1,7 @@
-"""Merge of imported content. Files changed in the site stay, unless overwriting."""
+"""Merge of imported content into a site.
+
+Files that were edited, moved or deleted in the site are left unchanged, except if the import overwrites them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +16,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class OutcomeCounts:
-    """Numbers of documents, and of files by outcome."""
+    """The number of documents, and the number of files with each outcome."""
 
     document_count: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -21,7 +24,10 @@ class OutcomeCounts:
 
 @dataclass(slots=True)
 class Merge:
-    """The changes that an import will make. `kept` are unchanged files with reasons."""
+    """The changes that an import will make to a site.
+
+    `kept` contains the path of each file that is left unchanged, and the reason.
+    """
 
     root: Path
     changeset: Changeset
@@ -47,9 +53,9 @@ class Merge:
         create: Callable[[], str],
         convert: Callable[[str], str],
     ) -> None:
-        """Merge a text file, counted under `subject`.
+        """Merge a text file, which is counted in the group `subject`.
 
-        `create` returns a new file's text, and `convert` that of an existing one.
+        `create` returns the text of a new file. `convert` returns the new text of an existing file.
         """
         known = self.record.files.get(path)
         if known and known.source == source_version and not self.overwrite:
@@ -85,9 +91,9 @@ class Merge:
     def record_if_current(
         self, subject: str, path: str, source_version: str, content_digest: str | None
     ) -> bool:
-        """Return whether a media file is up to date, and if so, record it.
+        """Return whether a media file is up to date. If it is, record and count it.
 
-        `content_digest` is None if unknown.
+        `content_digest` is None if it is unknown.
         """
         known = self.record.files.get(path)
         if not (known and known.source == source_version and not self.overwrite):
@@ -128,7 +134,10 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove a file that the source lacks, unless it was edited and `overwrite` is off."""
+        """Remove a file that the source no longer contains.
+
+        If the file was edited in the site, it is removed only if `overwrite` is set.
+        """
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

@@ -1,4 +1,7 @@
-"""Reader of literals in a Strapi project's `config/api`, which is never executed."""
+"""Reader of the settings in a Strapi project's `config/api`.
+
+This file is a program, which is never executed, so only literal values can be read.
+"""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +27,7 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The `api` settings for site.yaml, and the names of unreadable ones."""
+    """The `api` settings for site.yaml, and the names of the settings that could not be read."""
 
     api: Mapping[str, str]
     unreadable: tuple[str, ...] = ()

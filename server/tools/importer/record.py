@@ -1,4 +1,4 @@
-"""Record of earlier imports, to recognize edited files."""
+"""Record of earlier imports, which tells whether a file was edited in the site afterwards."""
 
 import hashlib
 import json
@@ -17,7 +17,9 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of a file's content in the source, and of the content written to the site."""
+    """The digest of a file's content in the source, and the digest of the content that was written to the
+    site.
+    """
 
     source: str
     file: str
@@ -35,7 +37,7 @@ class SourceRecord:
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the record of earlier imports, empty if missing or invalid."""
+    """Return the record of earlier imports. It is empty if its file is missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:

@@ -1,4 +1,4 @@
-"""Conversion of imported schemas. Unsupported parts are omitted."""
+"""Conversion of imported schemas. Attributes and schemas that Bifolio does not support are omitted."""
 
 import re
 import shutil
@@ -69,7 +69,7 @@ def bifolio_uids(schemas: Sequence[SchemaJson]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the form of schema.json files, by Bifolio's uids."""
+    """Convert schemas to the contents of schema.json files, by Bifolio's uids."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -88,7 +88,7 @@ def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dic
 
 
 def note_user_attributes(schemas: Sequence[SchemaJson], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Add notes about users' own attributes, which are not imported."""
+    """Add notes about attributes that the project has added to users. They are not imported."""
     found: Mapping[str, SchemaJson] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -142,7 +142,7 @@ def _attribute(attribute: SchemaJson, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: SchemaJson) -> str | None:
-    """Return a schema file's path, or None if its name is invalid."""
+    """Return the path of a schema's file, or None if the schema's name is invalid."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -155,7 +155,7 @@ def schema_path(uid: str, schema: SchemaJson) -> str | None:
 def merge_schemas(
     root: Path, schemas: Mapping[str, SchemaJson], notes: ImportNotes, new_merge: Callable[[], Merge]
 ) -> tuple[Merge, SiteModel]:
-    """Merge schemas into the site, noting invalid ones.
+    """Merge schemas into the site. Invalid schemas are omitted, and a note is added for each of them.
 
     Raises SetupError if the site's own files are invalid.
     """

@@ -1,4 +1,4 @@
-"""Content to import."""
+"""The content to import."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,10 @@ ResolveRelation = Callable[[str, str, SchemaJson, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A document version. In `tree`, relations are documentIds and media are paths below uploads/."""
+    """A version of a document.
+
+    In `tree`, relations are documentIds, and media files are paths below uploads/.
+    """
 
     uid: str
     document_id: str
@@ -52,7 +55,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes about missing or changed content, with counts."""
+    """Notes about missing or changed content, with the number of occurrences of each note."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -68,7 +71,7 @@ class ImportNotes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Content to import."""
+    """The content to import, as a reader returns it."""
 
     title: str
     schemas: Mapping[str, SchemaJson]
@@ -85,18 +88,18 @@ class SourceReader(Protocol):
     """Reader of an export archive or a running installation."""
 
     def read(self) -> Source:
-        """Return everything but media contents. Raises SetupError."""
+        """Return the content to import, except the contents of media files. Raises SetupError."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder and yield each with its copy. Raises SetupError."""
+        """Copy media files to a folder. Yield each file with the path of its copy. Raises SetupError."""
 
 
 def to_file_values(
     schemas: Mapping[str, SchemaJson], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form in files.
+    """Convert a row or component to the values that files store.
 
-    `resolve` returns the targets of relations and media.
+    `resolve` returns the targets of a relation or media attribute.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -144,7 +147,7 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a document version, or note an invalid row and return None."""
+    """Convert a row to a document version. If the row is invalid, add a note and return None."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):

@@ -49,7 +49,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert a media file's row, or note an invalid name or id and return None."""
+    """Convert the row of a media file. If its name or id is invalid, add a note and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or is_ignored(path):
@@ -93,7 +93,10 @@ def description(upload: SourceUpload) -> dict[str, Tree]:
 def merge_uploads(
     merge: Merge, source: Source, reader: SourceReader, folder: Path | None, report_progress: ReportProgress
 ) -> None:
-    """Merge media files, downloading them to `folder`, or only counting them if it is None."""
+    """Merge media files and their descriptions into the site.
+
+    The files are downloaded to `folder`. If `folder` is None, they are only counted.
+    """
     merge.outcome_counts(UPLOAD).document_count = len(source.uploads)
     needed = []
     for upload in source.uploads:

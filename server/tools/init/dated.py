@@ -1,4 +1,4 @@
-"""Pages with dated names, such as `2024-01-31-hello.md`."""
+"""Pages with dates in their file names, such as `2024-01-31-hello.md`."""
 
 from collections import Counter
 from dataclasses import replace
@@ -17,7 +17,10 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates_in_names(group: PageGroup) -> PageGroup | None:
-    """Add dates and slugs in file names to the pages' values. Return None if too few names have dates."""
+    """Add the dates and slugs in file names to the values of the pages.
+
+    Return None if too few file names contain a date.
+    """
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
@@ -54,7 +57,10 @@ def _read(member: PageMember) -> dict[str, Tree]:
 def with_optional_dates(
     attributes: list[ProposedAttribute], group: PageGroup
 ) -> list[ProposedAttribute] | None:
-    """Make `date` and `slug` optional, or return None if their types are unsuitable."""
+    """Make the attributes `date` and `slug` optional.
+
+    Return None if the types of these attributes are unsuitable.
+    """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
         return None

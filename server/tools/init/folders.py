@@ -1,4 +1,4 @@
-"""Folders with pages. A base folder, such as `content`, is one that the site generator expects."""
+"""Folders that contain pages. A base folder has a name that the site generator expects, such as `content`."""
 
 import re
 from collections import defaultdict
@@ -29,9 +29,9 @@ _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdoc
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder with pages, relative to `base`.
+    """A folder that contains pages. `folder` is relative to `base`.
 
-    In `folder`, `{locale}` stands for a folder per locale and SECTIONS for Hugo's section pages.
+    In `folder`, `{locale}` stands for a folder for each locale, and SECTIONS stands for Hugo's section pages.
     """
 
     base: str
@@ -85,7 +85,10 @@ class TreeFolders:
 
     @cached_property
     def _list_folders(self) -> frozenset[tuple[str, str]]:
-        """Pairs of a folder with locale folders and the name of a list folder (such as `blog`) in these."""
+        """The folders inside locale folders that contain lists of pages, such as `blog`.
+
+        Each is a pair of the folder that contains the locale folders, and the name of the list's folder.
+        """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -114,7 +117,7 @@ class TreeFolders:
         )
 
     def base_folder(self, path: str) -> str:
-        """Return the base folder of a page, "" for the root."""
+        """Return the base folder that contains the page at `path`, or "" if that is the root."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)

@@ -1,4 +1,4 @@
-"""Groups of pages. Each becomes a proposed content type."""
+"""Groups of pages. A content type is proposed for each group."""
 
 import os
 from collections import Counter
@@ -27,7 +27,7 @@ UNKNOWN_LOCALE = "und"
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page in a group. `locale` is None for the default locale."""
+    """A page in a group. `locale` is None if the page is in the default locale."""
 
     page: MarkdownPage
     name: str
@@ -36,7 +36,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """The pages of one content type, named after `folder`."""
+    """The pages of one content type, which is named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, their locales (default first), and why pages were omitted."""
+    """Groups of pages, their locales (the default locale comes first), and why some pages were omitted."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class PageTree:
 def group_pages(
     root: Path, pages: Mapping[str, MarkdownPage], requested_locales: tuple[str, ...] = ()
 ) -> PageTree:
-    """Group pages by content type. The first of `requested_locales` is the default."""
+    """Group pages by content type. The first of the `requested_locales` becomes the default locale."""
     omitted = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     omitted.update({path: "its name starts with _" for path in pages if is_partial(path)})
     omitted.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -291,7 +291,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(locales: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if a page is in English or has no locale, otherwise the most common locale.
+    """Return English if a page is in English or has no locale, otherwise the locale of most pages.
 
     Return UNKNOWN_LOCALE if a page without a locale also has an English version.
     """

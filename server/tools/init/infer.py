@@ -1,6 +1,6 @@
-"""Inference of attributes.
+"""Inference of attributes from the pages of a group.
 
-Numbers and booleans that parsing would change, such as 1.10 or NO, count as text.
+Numbers and booleans that parsing would change, such as 1.10 or NO, are treated as text.
 """
 
 import re
@@ -32,7 +32,7 @@ MAX_KEYS = 100  # Data files with more keys are treated as maps.
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute. `file_count` files have a value for it."""
+    """A proposed attribute. `file_count` is the number of files that contain a value for it."""
 
     name: str
     schema: Mapping[str, Any]
@@ -47,9 +47,10 @@ DocumentIds = Mapping[str, frozenset[str]]
 def propose_attributes(
     group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return a type's attributes, and the attribute for all other keys (None if there are none).
+    """Return the attributes of a content type, and the attribute that collects all other keys (None if there
+    are none).
 
-    `document_ids` are by content type.
+    `document_ids` contains the ids of the documents of each content type.
     """
     keys = Counter(key for m in group.members for key in m.page.tree)
     valid_keys = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]

@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The non-null values of one key, with their files."""
+    """The values of one key, and the files that contain them. Nulls are omitted."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -56,7 +56,7 @@ TypeProposal = tuple[dict[str, Any], list[str]]  # an attribute's schema, and no
 
 
 def propose_scalar_type(key: KeyValues) -> TypeProposal | None:
-    """Propose a type for scalar values, or None if any is not a scalar."""
+    """Propose an attribute type for scalar values. Return None if one of the values is not a scalar."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -148,7 +148,7 @@ def _is_picture(text: str) -> bool:
 
 
 def propose_collection_type(key: KeyValues) -> TypeProposal:
-    """Propose a type for lists or mappings."""
+    """Propose an attribute type for values that are lists or mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})

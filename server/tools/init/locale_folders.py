@@ -11,9 +11,9 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """A folder with a subfolder per locale.
+    """A folder that contains a subfolder for each locale.
 
-    With `has_default_files`, it also contains the default locale's files.
+    If `has_default_files` is set, the folder itself contains the files in the default locale.
     """
 
     folder: str
@@ -22,7 +22,7 @@ class LocaleParent:
     has_default_files: bool
 
     def path_in_locale(self, path: str) -> str | None:
-        """Return the path below its locale folder, or None if there is none."""
+        """Return the part of a path below its locale folder, or None if the path is in no locale folder."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -43,7 +43,7 @@ def are_locales(folders: Iterable[str]) -> bool:
 def find_locale_parents(
     paths: Iterable[str], requested_locales: Collection[str] = ()
 ) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders with locale folders, by path."""
+    """Return the outermost folders that contain locale folders, by path."""
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         parts = path.split("/")

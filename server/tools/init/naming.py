@@ -51,9 +51,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, used_ids: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return an unused singular and plural API id for a folder.
+    """Return a singular and a plural API id for a folder's content type. Both are unused.
 
-    `kind` is appended to names without plural, as in `about-page`.
+    `kind` is appended to a name that has no plural, as in `about-page`.
     """
     # A content type `source`, for example, would take the permission source.read away from all roles.
     unavailable = {*used_ids, *RESERVED_IDS, *SITE_SUBJECTS, "file"}
@@ -112,6 +112,6 @@ def _slug(text: str) -> str:
 
 
 def display_name(singular: str) -> str:
-    """Return a display name, such as `Case Study` for `case-study`."""
+    """Return the display name for a singular API id, such as `Case Study` for `case-study`."""
     words = singular.split("-")
     return " ".join(word.upper() if word in _ACRONYMS else word.capitalize() for word in words)

@@ -37,7 +37,10 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return a site.yaml that lets the public read `readable`. The first locale is the default."""
+    """Return a site.yaml that lets the public read the content types `readable`.
+
+    The first locale is the default locale.
+    """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
         text += f"\nlocales:\n  default: {codes[0]}\n  available: [{', '.join(codes)}]\n"
@@ -111,7 +114,7 @@ def find_draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types, locales (default first), and why files were omitted."""
+    """Proposed content types, locales (the default locale comes first), and why some files were omitted."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -122,7 +125,7 @@ class Proposal:
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Iterable[str] = ()) -> Proposal:
-    """Propose content types for a folder, avoiding `used_ids` as API ids."""
+    """Propose content types for the files in a folder. `used_ids` are API ids that are already in use."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group_pages(root, originals, locales)
@@ -163,7 +166,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Ite
 
 
 def _regroup_by_path(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group to which a server would assign it."""
+    """Move each file to the group to which a server would assign it according to its path."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -245,7 +248,7 @@ MAX_SHOWN_FILES = 8  # Further files are only counted.
 
 
 def table_lines(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield a table of the content types and omitted files."""
+    """Yield the lines of a table that lists the content types and the omitted files."""
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []

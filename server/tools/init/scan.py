@@ -23,7 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # folders in which data files are d
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """A Markdown file with its front matter, or a data file."""
+    """A Markdown file with the values in its front matter, or a data file."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,7 +33,10 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The pages in a folder, and other files. `data` counts the files in each unused data folder."""
+    """The pages in a folder, and the other files that were found there.
+
+    `data` contains the number of files in each data folder that is not used.
+    """
 
     pages: Mapping[str, MarkdownPage]
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +78,7 @@ def scan_folder(root: Path, progress: Callable[[int, int], None] = lambda done, 
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
-    """Read a page. Raises OSError or SyntaxProblem."""
+    """Read a page. Raises OSError if the file can't be read, or SyntaxProblem if it is invalid."""
     text = read_text(root, path)[0]
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):

@@ -33,7 +33,7 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A skipped folder, and the reason."""
+    """A folder that is skipped, and the reason for it."""
 
     path: str
     reason: str

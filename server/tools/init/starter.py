@@ -46,7 +46,7 @@ attributes are between the two lines of dashes, and `content-types/article.json`
 
 
 def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapping[str, str]:
-    """Return the files of a new site by path. The first locale is the default."""
+    """Return the files of a new site by path. The first locale is the default locale."""
     localized = len(locales) > 1
     files = {f"content-types/{key}.json": _json(schema) for key, schema in _types(localized).items()}
     files[FILE] = settings_text(name, locales, ("article", "author", "home", "upload"))
@@ -170,9 +170,9 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_url(url: str | None) -> str | None:
-    """Return the checked URL, by default that of the repository from which Bifolio was installed (None if
-    that is unknown).
+    """Return the URL `url` after checking it.
 
+    If it is None, return that of the repository from which Bifolio was installed, or None if this is unknown.
     Raises SetupError.
     """
     if url is not None:

@@ -20,7 +20,10 @@ def is_translation(path: str) -> bool:
 
 
 def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
-    """Add translations to the groups of the original pages, which are in the locale `default`."""
+    """Add each translation to the group that contains the original page.
+
+    `default` is the locale of the originals.
+    """
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
     for page in pages:
         found = _PATH.fullmatch(page.path)

@@ -1,4 +1,4 @@
-"""Installation of the merge driver, needed in each clone."""
+"""Installation of the merge driver, which must be installed in each clone."""
 
 import shlex
 import sys
@@ -25,7 +25,10 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class InstallResult:
-    """The result of installing or removing the driver: which files changed."""
+    """The result of installing or removing the driver.
+
+    `attributes` and `config` tell whether .gitattributes and git's config were changed.
+    """
 
     attributes: bool
     config: bool
@@ -33,7 +36,7 @@ class InstallResult:
 
 
 def install(root: Path) -> InstallResult:
-    """Install the driver. Raises SetupError."""
+    """Install the driver. Raises SetupError if that fails or the site is not in a git repository."""
     _require_repository(root)
     patterns = tuple(_patterns(root))
     block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
@@ -42,7 +45,7 @@ def install(root: Path) -> InstallResult:
 
 
 def uninstall(root: Path) -> InstallResult:
-    """Remove the driver. Raises SetupError."""
+    """Remove the driver. Raises SetupError if that fails or the site is not in a git repository."""
     _require_repository(root)
     attributes = _write_block(root, [])
     return InstallResult(attributes, _remove_config(root))

@@ -27,7 +27,10 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """The arguments from git. `is_ancestor` means that the result is the base of another merge."""
+    """The arguments that git passes to the driver.
+
+    `is_ancestor` is set if the result will be used as the base of another merge.
+    """
 
     base: Path
     ours: Path
@@ -39,7 +42,7 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file into `files.ours`, and return whether there were no conflicts."""
+    """Merge a file, write the result to `files.ours`, and return whether there were no conflicts."""
     try:
         merged = _merge_document(files, top)
     except Exception:
@@ -53,7 +56,10 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document and whether it has no conflicts, or None to merge by line."""
+    """Return the merged document, and whether there were no conflicts.
+
+    Return None if the file must be merged line by line.
+    """
     if not is_utf_8(files.path) or any(map(is_ignored, files.path.split("/"))):
         return None
     sides = (files.base, files.ours, files.theirs)
@@ -106,7 +112,10 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_folder(top: Path, path: str) -> str | None:
-    """Return the folder of a file's site relative to `top` ("" or ending in "/"), or None without a site."""
+    """Return the folder of the site that contains a file, or None if no site contains it.
+
+    The folder is relative to `top`. It is "" or ends in "/".
+    """
     folder = path
     while folder:
         folder = folder.rstrip("/").rpartition("/")[0]

@@ -1,6 +1,7 @@
 """Entry point of the merge driver.
 
-It imports nothing else from Bifolio (0.2 s); a helper process does that once for several files.
+It imports nothing else from Bifolio, because that would take 0.2 s for each file. If there are several files,
+a helper process imports the driver once for all of them.
 """
 
 import _socket  # Importing `socket` takes 5 ms more.
@@ -16,7 +17,7 @@ NO_STATUS = b""
 
 
 def main(arguments: list[str]) -> None:
-    """Merge a file, in the helper if possible, and exit with the driver's status."""
+    """Merge a file and exit with the driver's status. If possible, the helper merges the file."""
     path = socket_path()
     status = _merge_in_helper(path, arguments) if path else NO_STATUS
     if status:
@@ -28,7 +29,7 @@ def main(arguments: list[str]) -> None:
 
 
 def socket_path() -> str:
-    """Return the path of the helper's socket, or "" without a private folder."""
+    """Return the path of the helper's socket, or "" if there is no private folder for it."""
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     folder = os.path.join(folder, f"bifolio-{os.getuid()}")
     try:
@@ -45,9 +46,9 @@ def socket_path() -> str:
 
 
 def _merge_in_helper(path: str, arguments: list[str]) -> bytes:
-    """Merge a copy in the helper.
+    """Let the helper merge a copy of the file, and return the exit status.
 
-    Return the exit status, or NO_STATUS without a response; the file is then unchanged.
+    Return NO_STATUS if the helper did not respond. The file is unchanged in this case.
     """
     folder = f"{path}.{os.getpid()}.{time.time_ns()}"
     copy = os.path.join(folder, "ours")

@@ -22,7 +22,10 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEditor:
-    """Editor that replaces references to a renamed document or file. `new` is a documentId or upload path."""
+    """Editor that replaces the references to a renamed document or media file.
+
+    `new` is the new documentId or upload path.
+    """
 
     schema: Schema
     key: Key
@@ -98,7 +101,9 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RenamedFileLink:
-    """A Markdown link to a renamed media file, and the link that should replace it."""
+    """A link in a Markdown file to a renamed media file (`old`), and the link that should replace it
+    (`new`).
+    """
 
     path: str
     line: int
@@ -107,7 +112,7 @@ class RenamedFileLink:
 
 
 def links_to_renamed_files(context: Context, files: Mapping[str, str]) -> tuple[RenamedFileLink, ...]:
-    """Return the Markdown links to renamed media files. `files` maps old to new paths."""
+    """Return the links in Markdown files to renamed media files. `files` maps old paths to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
     links: list[RenamedFileLink] = []
     for document in _with_bodies(context):

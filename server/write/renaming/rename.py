@@ -30,9 +30,9 @@ from server.write.uploads.folders import existing_folder, folders_of
 
 @dataclass(frozen=True, slots=True)
 class RenameRequest:
-    """Request to rename a document or file.
+    """Request to rename a document or media file.
 
-    `old` is a path or an id such as `article/fog`; `new` may also be a folder ending in a slash.
+    `old` is a path, or an id such as `article/fog`. `new` can also be a folder, which must end in a slash.
     """
 
     old: str
@@ -41,9 +41,10 @@ class RenameRequest:
 
 @dataclass(frozen=True, slots=True)
 class RenameResult:
-    """Result of a rename.
+    """The result of a rename.
 
-    `references` are other changed files, and `links` are Markdown links to old paths.
+    `references` are the other files in which references were changed. `links` are Markdown links that still
+    contain the old paths.
     """
 
     files: Mapping[str, str]
@@ -53,7 +54,7 @@ class RenameResult:
 
 
 def rename(request: RenameRequest, context: Context) -> RenameResult:
-    """Rename a media file, or all files of a document, and update references.
+    """Rename a media file, or all files of a document, and update the references to it.
 
     Raises NotFoundError, ValidationError or ConflictError.
     """

@@ -16,7 +16,11 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A media attribute: the uid and id of its document or component, and its name."""
+    """The media attribute to which files are attached.
+
+    `ref` and `ref_id` are the uid and the id of the document or component, and `field` is the attribute's
+    name.
+    """
 
     ref: str
     ref_id: str
@@ -31,7 +35,10 @@ class _AttachmentTarget:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: list[str]) -> None:
-    """Add files to a media attribute in both versions. Raises ValidationError or ForbiddenError."""
+    """Add files to a media attribute of a document, in both the published version and the draft.
+
+    Raises ValidationError or ForbiddenError.
+    """
     holder = _holder(context, actor, attachment, media_keys)
     type_, attribute = holder.document.type, holder.attribute
     # new values by status

@@ -1,4 +1,4 @@
-"""Parser of `fileInfo` in an upload form."""
+"""Parser of `fileInfo`, which contains the descriptions of the files in an upload form."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +82,10 @@ NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_i
 
 
 def read_previous(texts: Sequence[str]) -> dict[str, Any]:
-    """Parse `previous`, the values before the client's edit. Raises ValidationError."""
+    """Parse the form field `previous`, which contains the values before the client's edit.
+
+    Raises ValidationError.
+    """
     if not texts:
         return {}
     faults: list[Fault] = []
@@ -95,9 +98,9 @@ def read_previous(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def read_info(texts: Sequence[str], count: int, *, new: bool = False) -> list[dict[str, Any]]:
-    """Parse `fileInfo` into one description per file.
+    """Parse the form fields `fileInfo` into one description for each file.
 
-    With `new`, it may contain folder and documentId. Raises ValidationError.
+    If `new` is set, a description can also contain the file's folder and documentId. Raises ValidationError.
     """
     known = NEW_FILE_READERS if new else INFO_READERS
     if not texts:

@@ -1,4 +1,4 @@
-"""Folders of media files, which must differ in more than case and normalization."""
+"""Folders of media files. Their names must differ in more than case and Unicode normalization."""
 
 from collections.abc import Iterable
 from posixpath import dirname
@@ -10,7 +10,7 @@ from server.storage.media import upload_path
 
 
 def folders_of(files: Iterable[Document]) -> dict[str, str]:
-    """Return the folders of media files by lower-case NFC name."""
+    """Return the folders of media files, by their name in lower case and Unicode NFC."""
     found: dict[str, str] = {}
     for path in {dirname(file.path) for file in files}:
         folder = upload_path(path) or ""
@@ -21,9 +21,9 @@ def folders_of(files: Iterable[Document]) -> dict[str, str]:
 
 
 def existing_folder(requested: str, folders: dict[str, str]) -> str:
-    """Return the folder called `requested`, adding a new one to `folders`.
+    """Return the folder with the name `requested`. If there is none, add it to `folders`.
 
-    Raises ConflictError if it differs from another only in case.
+    Raises ConflictError if the name differs from that of another folder only in case.
     """
     # Some file systems ignore case, and some store names in Unicode NFD.
     folder = ""

@@ -41,7 +41,7 @@ CHANGED_MESSAGE = "The description of the file has changed; read it again"
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """An uploaded file. If `stored` is set, a bucket has the content too."""
+    """An uploaded file, whose content is in `source`. If `stored` is set, the content is also in a bucket."""
 
     source: Path
     name: str
@@ -61,8 +61,9 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Request to change a media file's description, whose values were `previous`, and its content if `file`
-    is set.
+    """Request to change the description of a media file and, if `file` is set, its content.
+
+    `previous` are the values of the description on which the change is based.
     """
 
     key: str
@@ -72,7 +73,10 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "file.notFound") -> Document:
-    """Return the media file with this numeric id or documentId, or raise NotFoundError."""
+    """Return the media file whose numeric id or documentId is `key`.
+
+    Raises NotFoundError if there is none.
+    """
     type_, document_id = snapshot.schema.types[UPLOAD], to_nfc(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
         return found
@@ -87,7 +91,8 @@ def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "f
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
     """Store files and return their paths.
 
-    Raises ConflictError for a used documentId or conflicting folder.
+    Raises ConflictError if a requested documentId is in use, or if a requested folder conflicts with another
+    one.
     """
     _refuse_used_ids(request, context)
     names_folder = any(file.info.get("folder") for file in request.files)
@@ -108,9 +113,9 @@ def _refuse_used_ids(request: Upload, context: Context) -> None:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change a media file and return its path.
+    """Change the description or content of a media file, and return its path.
 
-    Raises PreconditionError if its values differ from `previous`.
+    Raises PreconditionError if the current values of the description differ from `previous`.
     """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)

@@ -1,4 +1,4 @@
-"""Reader of a Strapi export, an untrusted tar archive."""
+"""Reader of a Strapi export, which is an untrusted tar archive."""
 
 import gzip
 import hashlib
@@ -34,7 +34,7 @@ class Archive:
         self.path = path
 
     def read(self) -> Source:
-        """Read everything but media contents. Raises SetupError."""
+        """Read everything except the contents of media files. Raises SetupError."""
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
@@ -54,7 +54,10 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder in archive order, and yield each with its copy."""
+        """Copy media files to a folder in the order of the archive.
+
+        Yield each file with the path of its copy.
+        """
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return

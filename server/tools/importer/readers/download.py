@@ -37,7 +37,10 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def get_json(self, path: str, default: Any = _MISSING) -> Any:
-        """Return the JSON response to a GET request, or `default` for a 404. Raises SetupError."""
+        """Send a GET request and return the JSON response. Raises SetupError.
+
+        If `default` is given, it is returned for a 404 response.
+        """
         url = self.base + path
         try:
             with self._open(url, send_token=True) as response:
@@ -52,9 +55,9 @@ class Client:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, send_token: bool) -> None:
-        """Download a file to `target`.
+        """Download a file to `target`. Raises SetupError.
 
-        Raises SetupError. Set `send_token` only for the installation's own URLs.
+        Set `send_token` only for URLs of the Strapi installation itself.
         """
         part = target.with_suffix(".part")
         try:
@@ -73,7 +76,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, send_token: bool) -> Any:
-        """Send a request, with retries. Raises HTTPError, or SetupError without a response."""
+        """Send a request, with retries. Raises HTTPError, or SetupError if there was no response."""
         headers = {"Authorization": f"Bearer {self._token}"} if send_token and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

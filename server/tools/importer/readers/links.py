@@ -1,4 +1,4 @@
-"""Links in an export archive. Those of a draft and its published version are combined."""
+"""Links in an export archive. The links to a draft and to its published version are combined."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,7 +14,10 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class LinkTable:
-    """The ordered targets of links by row and attribute; `mirrored` is by target."""
+    """The targets of links in their order, by row and attribute.
+
+    `mirrored` contains the same links by target.
+    """
 
     uids: Mapping[str, str]  # Bifolio's uids, by Strapi's uids
     ids: Mapping[RowKey, str]  # documentIds by row
@@ -60,7 +63,9 @@ class LinkTable:
         return to_stored_targets(attribute, list(unique.values()))
 
     def note_lost_orders(self, created_at: Mapping[RowKey, str]) -> None:
-        """Note each relation that loses its order: Bifolio sorts derived sides by creation time."""
+        """Add a note for each relation that loses its order, because Bifolio sorts its derived side by
+        creation time.
+        """
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created_at]
             order = list(dict.fromkeys(self.ids[owner] for owner in owners))

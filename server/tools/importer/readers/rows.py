@@ -43,9 +43,9 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Convert an archive's contents.
+    """Convert the contents of an archive to a source.
 
-    Raises KeyError, TypeError, AttributeError or ValueError if they are damaged.
+    Raises KeyError, TypeError, AttributeError or ValueError if the contents are damaged.
     """
     uids = bifolio_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
