@@ -17,9 +17,9 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """Configuration file, or a mapping in one that begins at `top`.
+    """Configuration file, or a mapping in it that begins at `top`.
 
-    Errors do not contain the values at `secret_paths`.
+    Error messages do not contain the values at `secret_paths`.
     """
 
     path: str
@@ -39,7 +39,10 @@ class ConfigFile:
         return value
 
     def entries(self, *path: str) -> list["ConfigFile"]:
-        """Return a list of mappings, or [] if it is missing. Raises SetupError."""
+        """Return a list of mappings. Return [] if the list is missing.
+
+        Raises SetupError if it is not such a list.
+        """
         value = self.get(*path)
         if is_null(value):
             return []
@@ -68,7 +71,7 @@ class ConfigFile:
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, requirement: str, fix: str, *path: str | int) -> SetupError:
-        """Return an error. `requirement` completes "must …"."""
+        """Return an error for the value at `path`. Its message begins with "PATH must REQUIREMENT"."""
         name = ".".join(key for key in path if isinstance(key, str))
         is_secret = any(path[: len(secret)] == secret for secret in self.secret_paths)
         found = "" if is_secret else f" (found {describe_value(self.get(*path))})"

@@ -18,7 +18,7 @@ Span = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Versions' names in conflict markers."""
+    """Names of the versions in conflict markers."""
 
     base: str = "base"
     ours: str = "ours"
@@ -26,7 +26,7 @@ class Labels:
 
 
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_CHARS) -> str:
-    """Merge two texts. With `base`, conflicts show it too (git's `diff3` style)."""
+    """Merge two texts. If `base` is given, conflicts show it too, as in git's style `diff3`."""
     our_lines, their_lines = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
     alignment = _LineAlignment.of(our_lines, _LINE.findall(base)) if base is not None else None
@@ -75,7 +75,7 @@ def _differences(our_lines: Sequence[str], their_lines: Sequence[str]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _LineAlignment:
-    """Pairs of equal lines: the numbers `ours[i]` and `base[i]`, from 0."""
+    """Pairs of equal lines: line `ours[i]` equals line `base[i]`. Line numbers start at 0."""
 
     ours: Sequence[int]
     base: Sequence[int]

@@ -11,7 +11,7 @@ MAX_COMPARED_PAIRS = 10_000  # maximum number of pairs of an old and a new item 
 
 
 def common_prefix_and_suffix(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """Return the lengths of the common prefix and suffix."""
+    """Return how many items the lists have in common at the start, and how many at the end."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and is_same_value(old[head], new[head]):
@@ -24,7 +24,7 @@ def common_prefix_and_suffix(old: list[Tree], new: list[Any]) -> tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Replacement of old items from `start` to `end` (exclusive)."""
+    """Replacement of the old items from index `start` to `end` (exclusive) by the items in `new`."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ def find_differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 
 def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """Return the longest common subsequence's index pairs, or [] for long lists."""
+    """Return the pairs of indexes in the longest common subsequence. Return [] if the lists are too long."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[is_same_value(x, y) for y in b] for x in a]
@@ -69,7 +69,7 @@ def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Change of a list item. A moved item has two steps: `moved_here` and `moved_away`."""
+    """A change to a list item. A moved item has two steps: `moved_here` and `moved_away`."""
 
     kind: Literal["unchanged", "changed", "moved_here", "added", "removed", "moved_away"]
     old: int = -1
@@ -77,7 +77,7 @@ class Step:
 
 
 def compare_lists(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield the steps from `old` to `new`, in the order of `new`."""
+    """Yield the steps that change `old` to `new`, in the order of `new`."""
     found = find_differences(old, new)
     moves = _moved_items(old, found)
     leaving = set(moves.values())
@@ -112,7 +112,11 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moved_items(old: list[Tree], differences: list[Difference]) -> dict[tuple[int, int], int]:
-    """Map moved items (index of the difference, index in `new`) to indexes in `old`."""
+    """Map moved items to their indexes in `old`.
+
+    The key of an item contains the index of its difference, and the item's index in the `new` of this
+    difference.
+    """
     gone = [i for difference in differences for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in differences) > MAX_COMPARED_PAIRS:
         return {}
@@ -129,7 +133,7 @@ def _moved_items(old: list[Tree], differences: list[Difference]) -> dict[tuple[i
 def _replaced_items(
     old: list[Tree], old_indexes: list[int], new: list[Any], new_indexes: list[int]
 ) -> dict[int, int]:
-    """Map `new_indexes` of changed items to the `old_indexes` that they replace."""
+    """Map the indexes of changed items in `new` to the indexes of the `old` items that they replace."""
     if len(old_indexes) == len(new_indexes):
         return dict(zip(new_indexes, old_indexes, strict=True))
     pairs = {}

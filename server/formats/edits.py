@@ -72,7 +72,11 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """List item. `lead` is the text before it, `gap` before its comma, and `tail` the comment."""
+    """List item.
+
+    `lead` is the text before the item, `gap` is the text between the item and its comma, and `tail` is the
+    comment after the item.
+    """
 
     lead: str
     text: str
@@ -83,7 +87,9 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """Parts of a bracketed list or mapping. `trailing_comma` allows a comma at the end.
+    """Parts of a bracketed list or mapping.
+
+    If `trailing_comma` is set, a comma is allowed after the last item.
 
     `before_first`, `before_other`, `new_line` and `before_closing` are whitespace.
     """
@@ -102,8 +108,9 @@ class Brackets:
         return "\n" in self.before_other
 
     def render(self, parts: Iterable[Part]) -> str:
-        """Return the list with new parts: the old index (-1: new item) and text (None: remove it).
+        """Return the text of the list with new items.
 
+        Each part is the index of an old item (-1 for a new item) and its new text (None to remove the item).
         At least one item must remain. Comments above removed items are kept.
         """
         placed: list[_Item] = []
@@ -151,9 +158,10 @@ def _on_new_line(lead: str, new_line: str) -> str:
 def split_brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing_comma: bool = True
 ) -> Brackets | None:
-    """Split a list or mapping with items at `spans` (ends are exclusive), or return None.
+    """Split a bracketed list or mapping into its parts. Return None if this is impossible.
 
-    `gap` is the default whitespace after a comma.
+    The items are at `spans`, each with a start and an end (exclusive). `gap` is the default whitespace after
+    a comma.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -196,7 +204,10 @@ def split_brackets(
 
 
 def _whitespace_between_items(items: list[_Item], below: str, gap: str) -> str:
-    """Return the whitespace before a new item: by default `gap`, but `below` after a comment."""
+    """Return the whitespace before a new item, which is the same as before the other items.
+
+    If there is only one item, return `gap`, or `below` if a comment follows the item.
+    """
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

@@ -31,7 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MarkdownParts:
-    """Parts of a Markdown file: all is `body_text` without front matter."""
+    """Parts of a Markdown file. If it has no front matter, `body_text` is the whole file."""
 
     handler: "Handler | None"
     opening: str
@@ -86,7 +86,7 @@ class Handler(BaseHandler):
     ) -> dict[str, Tree]:
         """Parse front matter, which must be a mapping. Raises SyntaxProblem.
 
-        `lines_above` is added to line numbers.
+        `lines_above` is the number of lines above it, and is added to line numbers.
         """
         found_duplicates: Duplicates = None if duplicates is None else []
         try:

@@ -23,7 +23,11 @@ _LONG_NUMBER = re.compile("&#[0-9]{20,}")
 
 
 class Token(NamedTuple):
-    """Tag (`name` in lower case) or text (decoded in `name`). An `empty` tag ends with `/>`."""
+    """Tag or text.
+
+    `name` is the name of a tag in lower case, or the decoded text. The kind of a tag that ends with `/>` is
+    `empty`.
+    """
 
     kind: Literal["text", "start", "empty", "end"]
     name: str
@@ -33,7 +37,10 @@ class Token(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[Token]:
-    """Yield tags and texts without comments. An unclosed tag and all after it are text."""
+    """Yield the tags and texts. Comments are left out.
+
+    If a tag is not closed, the tag and everything after it are one text.
+    """
     at = text_start = 0
     while found := _MARKUP.search(html, at):
         start = found.start()
@@ -79,7 +86,7 @@ def _tag(html: str, start: int) -> Token | None:
 
 
 def _end_of_comment(html: str, start: int) -> int:
-    """Return the index after a comment or declaration, or -1."""
+    """Return the index after a comment or declaration. Return -1 if there is none, or if it is not closed."""
     if html.startswith("<!--", start):
         # `<!-->` is a whole comment.
         found = _COMMENT_END.search(html, start + 2)

@@ -1,4 +1,4 @@
-"""JSON parser, writer, and an editor that leaves all other bytes unchanged."""
+"""JSON: parser, writer, and editor that leaves all other bytes unchanged."""
 
 import json
 import re
@@ -90,14 +90,17 @@ _PROBLEMS = (
 
 
 def count_values(text: str, limit: float) -> int:
-    """Count JSON's values without parsing, up to `limit` + 1."""
+    """Return the number of values in JSON, but at most `limit` + 1. The JSON is not parsed."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), limit + 1))
     return _count_with_stop(text, limit)[0]
 
 
 def count_values_of_string(text: str, limit: float) -> int:
-    """Count JSON's values up to `limit` + 1. Text that is not JSON counts as one value."""
+    """Return the number of values in JSON, but at most `limit` + 1.
+
+    If the text is not JSON, it counts as one value.
+    """
     count, end = _count_with_stop(text, limit)
     try:
         json.loads(text[:end])
@@ -126,7 +129,7 @@ def _count_with_stop(text: str, limit: float) -> tuple[int, int]:
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Fractions and exponents become Plain. Raises SyntaxProblem."""
+    """Parse JSON. Numbers with a fraction or an exponent become Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -217,9 +220,10 @@ def json_text(
     compact: bool = False,
     margin: str = "",
 ) -> str:
-    """Return JSON with all digits of numbers.
+    """Return JSON in which numbers keep all their digits.
 
-    `indent` is one level (None: a single line), and `margin` the current indentation. `compact` omits spaces.
+    `indent` is the indentation of one level. If it is None, the JSON is a single line. `margin` is the
+    indentation of the value itself. If `compact` is set, spaces are left out.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -252,7 +256,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change top-level keys in JSON text. The value REMOVE removes a key."""
+    """Change top-level keys in JSON text. A key with the value REMOVE is removed."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     compact = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -261,7 +265,7 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """JSON editor that keeps the style. `indent_unit` is None without indentation."""
+    """Editor of JSON that keeps its style. If the JSON is not indented, `indent_unit` is None."""
 
     def __init__(self, text: str, indent_unit: str | None, compact: bool) -> None:
         self.text, self.indent_unit, self.compact = text, indent_unit, compact

@@ -10,7 +10,10 @@ _MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{256}")
 
 
 def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """Normalize a text, except one with 256 or more marks in a row, which could take quadratic time."""
+    """Normalize a text. A text with 256 or more marks in a row is returned unchanged.
+
+    Normalizing such a text could take quadratic time.
+    """
     if text.isascii() or _MANY_MARKS.search(text):
         return str(text)
     return unicodedata.normalize(form, text)

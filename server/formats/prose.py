@@ -13,9 +13,10 @@ Kind = Literal["link", "image", "definition", "undefined"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Link or image. Lines and columns start at 1. `is_named` means that it refers to a definition.
+    """Link or image. Lines and columns start at 1.
 
-    `definition` is a line such as `[name]: destination`, and `undefined` a link without one.
+    If `is_named` is set, the link names a definition, a line such as `[name]: destination`. The kind of this
+    line is `definition`, and the kind of a link to a missing definition is `undefined`.
     """
 
     kind: Kind
@@ -38,7 +39,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """Text, links (except to other sites) and headings."""
+    """A text with its headings and its links. Links to other sites are left out."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -46,7 +47,7 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """Normalized anchors. One that ends with a dash matches any suffix."""
+        """Normalized anchors. An anchor that ends with a dash stands for all anchors that begin with it."""
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))

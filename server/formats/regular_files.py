@@ -9,7 +9,7 @@ MAX_TEXT_BYTES = 16_000_000  # for files that people write, such as schemas and 
 
 
 def read_regular_file(path: Path, limit: int = MAX_TEXT_BYTES) -> bytes:
-    """Return a file's content. Raises OSError, also above `limit` bytes."""
+    """Return the bytes of a file. Raises OSError, also if the file is larger than `limit` bytes."""
     # Without O_NONBLOCK, opening a named pipe would wait for a writer.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())

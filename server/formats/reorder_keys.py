@@ -11,9 +11,9 @@ _Span = tuple[int, int]
 
 
 def reorder_keys(path: str, text: str, key_path: KeyPath, names: Sequence[str]) -> str | None:
-    """Reorder the keys of the mapping at `key_path`.
+    """Put the keys of the mapping at `key_path` in the order of `names`.
 
-    Return None if it is missing or has other keys.
+    Return None if this is impossible, for example because the keys are not the same as `names`.
     """
     is_yaml = path.endswith((".yaml", ".yml"))
     if is_yaml and not text.endswith("\n"):

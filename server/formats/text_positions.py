@@ -28,9 +28,9 @@ def next_line(text: str, index: int) -> int:
 
 
 def comments_start(text: str, index: int, lower_limit: int = 0) -> int:
-    """Return the start of the comments above the line, or of the line.
+    """Return the start of the comments above the line. If there are none, return the start of the line.
 
-    Text before `lower_limit` is ignored.
+    Comments before `lower_limit` are ignored.
     """
     index = line_start(text, index)
     while index > lower_limit:
@@ -52,9 +52,9 @@ def attribute_path(path: KeyPath) -> str:
 
 
 class Position(NamedTuple):
-    """Line and column of a key or list item, from 1.
+    """Line and column of a key or list item. Both start at 1.
 
-    `value_column` is that of a scalar on the same line, or 0.
+    `value_column` is the column of its value, if this is a scalar on the same line, and otherwise 0.
     """
 
     line: int
@@ -67,9 +67,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class DuplicateKey:
-    """Overridden occurrence of a duplicate key.
+    """An occurrence of a duplicate key that is overridden by a later occurrence.
 
-    `last_line` is where the last occurrence is. `text` is the overridden scalar.
+    `last_line` is the line of the last occurrence. If the overridden value is a scalar, `text` is that value.
     """
 
     path: KeyPath

@@ -1,4 +1,7 @@
-"""Parsed content. Unquoted values stay text (`Plain`), because the schema determines their types."""
+"""Parsed values of files.
+
+Unquoted values stay text (`Plain`), because the schema determines their types.
+"""
 
 import math
 import re
@@ -19,7 +22,7 @@ class Plain(str):
 
 
 def describe_value(tree: Any) -> str:
-    """Describe a value: `"abc"`, `12` or `a list`."""
+    """Describe a value for an error message: `"abc"`, `12` or `a list`."""
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -55,7 +58,7 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Count values, up to MAX_NODES + 1."""
+    """Return the number of values in a tree, but at most MAX_NODES + 1."""
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -74,10 +77,10 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """Value in a syntax tree. `end` is before comments and blank lines that follow.
+    """Value in a syntax tree. It ends at `end`, before any comments and blank lines that follow it.
 
-    `style` is a scalar's quote or block character, `flow` or `block`. `anchored` means that it has an anchor
-    or tag.
+    `style` is the quotation mark or the block character of a scalar. For other values, it is `flow` or
+    `block`. If `anchored` is set, the value has an anchor or a tag.
     """
 
     kind: Kind
@@ -115,7 +118,7 @@ def is_null(value: Tree) -> bool:
 
 
 def resolve_plain_values(tree: Tree) -> Any:
-    """Convert unquoted values to YAML 1.2's core types.
+    """Convert unquoted values to the types that they have in YAML 1.2's core schema.
 
     Raises ValueError for .inf, .nan and very large numbers.
     """

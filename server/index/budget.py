@@ -71,7 +71,7 @@ class Budget:
         return Budget(self._settings, is_client_gone=self._gone, is_write=True)
 
     def spend(self, steps: int) -> None:
-        """Charge steps before the work. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""
+        """Count steps before they are taken. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""
         self._left -= steps
         if self._left < 0:
             self._renew()
@@ -86,14 +86,14 @@ class Budget:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Count only what is appended to `pieces` as the response."""
+        """From now on, count the bytes that are appended to `pieces` as the response."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
-        """Raise LimitError if the response would become too large.
+        """Raise LimitError if `size` further bytes would make the response too large.
 
-        Raises BusyError or NeedsThreadPool if a large response can't be rendered now.
+        Raises BusyError or NeedsThreadPool if the response is large and can't be rendered now.
         """
         if self._bytes - size < self._small_until:
             self._take_large()

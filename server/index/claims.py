@@ -11,7 +11,9 @@ from server.schema.model import Type
 
 
 def is_indexed(type_: Type, status: str) -> bool:
-    """Return whether the table of a content type contains a version that a single file claims."""
+    """Return True if the table of a content type contains versions with this status that only one file
+    claims.
+    """
     return status == PUBLISHED or type_.draft_publish
 
 
@@ -68,7 +70,7 @@ class Claims(Mapping[VersionKey, tuple[Document, ...]]):
 
 
 def _is_published_version(table: Table, document: Document) -> bool:
-    """Return whether a draft is a copy of the published version, because it has no file of its own."""
+    """Return True if a draft is a copy of the published version, because the draft has no file of its own."""
     if document.status != DRAFT:
         return False
     published = table.versions.get((document.document_id, document.locale, PUBLISHED))

@@ -26,9 +26,10 @@ def find_dangling(
     documents: Iterable[Document] | None = None,
     target_keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target of `documents` (default: all).
+    """Yield a warning for each missing target of `documents`. The default is all documents.
 
-    `target_keys` limits the targets. `parse` returns a file's tree and positions.
+    If `target_keys` is given, only these targets are checked. `parse` returns the tree and positions of a
+    file.
     """
     targets = _TargetLookup(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -54,7 +55,7 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions, except drafts that equal the published version."""
+    """Yield the versions. Drafts that are equal to the published version are left out."""
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -108,7 +109,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
 
 
 def documents_with_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that refer to users or roles. Some are repeated."""
+    """Yield the documents that refer to users or roles. Some documents are yielded several times."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -125,7 +126,7 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return True if the document, in any locale or status, or media file exists."""
+    """Return True if the media file exists, or if the document exists in any locale or status."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -139,8 +140,10 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def with_missing_targets(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store if a client sends `sent`. Missing targets, which clients can't see, are
-    kept if nothing else has changed.
+    """Return the targets to store if a client sends `sent`.
+
+    Clients can't see missing targets. If `sent` equals the existing targets in `stored`, nothing has changed,
+    so the missing targets are kept.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent

@@ -19,7 +19,10 @@ def effective_status(type_: Type, draft_types: frozenset[str]) -> str:
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return a locale's versions. Without a draft, the published version is also the draft."""
+    """Return the versions of a document in one locale.
+
+    If there is no draft, the published version is also returned as the draft.
+    """
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions
@@ -35,7 +38,7 @@ def locale_inside(document: Document) -> str:
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales to look up a target in. `locale` can be EVERY_LOCALE."""
+    """Return the locales in which to look up a target. `locale` can be EVERY_LOCALE."""
     if not type_.localized:
         return (locales.default,)
     if locale != EVERY_LOCALE:
@@ -50,9 +53,10 @@ def effective_version(
     locales: tuple[str, ...],
     draft_types: frozenset[str],
 ) -> Document | None:
-    """Return the visible version in the first of `locales` that has one.
+    """Return the version that readers see in the first of `locales` that has one, or None.
 
-    `versions` is keyed by document id, locale and status. Types in `draft_types` have visible drafts.
+    The keys of `versions` are document id, locale and status. Readers see drafts of the types in
+    `draft_types`.
     """
     status = effective_status(type_, draft_types)
     found = (versions.get((document_id, locale, status)) for locale in locales)

@@ -35,7 +35,7 @@ class Listing(NamedTuple):
 
 
 def find(view: View, query: Query, condition: Callable[[Document], bool] | None = None) -> Listing:
-    """Return a page. `condition` works only for types without locales."""
+    """Return one page of the matching documents. `condition` works only for types without locales."""
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -63,7 +63,7 @@ def find_one(view: View, query: Query, document_id: str) -> Document | None:
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """Return the matching document with this numeric `id`, in any locale."""
+    """Return the matching document with the numeric `id` `number` in any locale, or None."""
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
     numbered = zip(documents, column_of(documents, ID), strict=True)

@@ -17,7 +17,7 @@ Make = Callable[[Any], bytes]
 
 
 class Fragments:
-    """Cache for rendered items, by selected fields and relations."""
+    """Cache for rendered documents and components, by their selected fields and relations."""
 
     __slots__ = ("cache",)
 
@@ -60,7 +60,7 @@ class Fragments:
 
 
 class _SelectionEntries:
-    """Items of one selection. `counted_bytes` is `used_bytes` and a reserve."""
+    """Cached items of one selection. `counted_bytes` is `used_bytes` plus a reserve."""
 
     __slots__ = ("counted_bytes", "entries", "used_bytes")
 

@@ -25,7 +25,10 @@ NO_DOCUMENTS = Order(default_sort_key)
 
 
 def make_edges(orders: Iterable[Order], column: int) -> Edges:
-    """Map the relation's targets to the documents that refer to them."""
+    """Map each target of a relation to the documents that refer to it.
+
+    `column` is the relation's index in a row.
+    """
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
         # The documents come in the default order, so each list has this order, too.
@@ -37,7 +40,7 @@ def make_edges(orders: Iterable[Order], column: int) -> Edges:
 
 
 def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the relation's edges after documents were removed and added."""
+    """Return the edges of a relation after documents were removed and added."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status

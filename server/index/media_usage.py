@@ -1,4 +1,4 @@
-"""Index of the documents that use each media file, also in links within texts."""
+"""Index of the documents that use each media file, including links to the file in texts."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,10 @@ _MARK = "uploads/"
 
 
 class MediaUsage:
-    """Media usage of one snapshot, computed at first use and then updated by writes."""
+    """Documents that use each media file in one snapshot.
+
+    They are computed when they are first needed. After that, each write updates them.
+    """
 
     __slots__ = ("_uses",)
 
@@ -58,7 +61,7 @@ def places_in(document: Document, key: str) -> list[Place]:
 
 
 def without_copies(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents without drafts that equal published ones."""
+    """Return the documents. Drafts that are equal to the published version are left out."""
     documents = list(documents)
     published = {(d.type.uid, d.path) for d in documents if d.status == PUBLISHED}
     return [d for d in documents if d.status != DRAFT or (d.type.uid, d.path) not in published]

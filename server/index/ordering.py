@@ -51,14 +51,17 @@ class Order(SortedChunks[Document]):
         return bits
 
     def between(self, low: Any, high: Any = None) -> int:
-        """Return the bit set of documents with `low` <= key < `high` (None: no bound)."""
+        """Return the documents with `low` <= key < `high` as a bit set.
+
+        If `high` is None, there is no upper bound.
+        """
         bits = 0
         for span, notes in self.spans(low, high):
             bits |= bits_of(span) if notes is None else _mask(span, notes)
         return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
-        """Return a bit set's documents, sorted, from `start` to `stop` (exclusive)."""
+        """Return the documents in a bit set, sorted, from index `start` to `stop` (exclusive)."""
         members: list[Document] = []
         remaining = bits.bit_count() if stop is None else stop
         for chunk, notes in self.chunks:
@@ -155,7 +158,7 @@ def _sort(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
 
 
 def value_of(column: Column) -> Callable[[Document], Any]:
-    """Return the function for a document's sort value."""
+    """Return the function that returns a document's value in `column` for sorting."""
     at = column.position
     if column.attribute.name == "id":
         # Numeric ids are hashes. Clients that sort by id expect the order of creation, which is the default
@@ -226,7 +229,7 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the documents that start with `text`, or None if that is unknown."""
+    """Return the bit set of the documents that start with `text`, or None if it can't be determined."""
     if not text:
         return not_null(order)
     if text[-1] == _AFTER_TIMESTAMPS:

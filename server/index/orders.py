@@ -22,9 +22,10 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """Cache key for an order by values of related documents.
+    """Cache key for documents that are sorted by values of related documents.
 
-    For each sort key, `paths` has the row positions to follow to the value, and True for descending order.
+    For each sort key, `paths` contains the positions in rows that lead to the value, and True for descending
+    order.
     """
 
     uid: str
@@ -50,7 +51,7 @@ class Orders:
         return order
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return the next snapshot's cache, without orders by related documents."""
+        """Return the cache for the next snapshot. Orders by values of related documents are left out."""
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
             if isinstance(key, ColumnKey):
@@ -63,7 +64,10 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Orders of content joined with users. Orders by own columns stay in the two original snapshots."""
+    """Cache for content that is joined with users.
+
+    Orders by a document's own columns are cached in the two original snapshots.
+    """
 
     __slots__ = ("_base", "_other", "_uids")
 

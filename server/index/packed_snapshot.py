@@ -1,4 +1,4 @@
-"""Snapshots in a form for other processes."""
+"""Snapshots that are serialized for other processes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """Snapshot of content and, unless `users_version` is None, users and roles."""
+    """Serialized documents. If `users_version` is not None, `accounts` contains users and roles."""
 
     schema: Schema
     content: Blocks
@@ -31,7 +31,10 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the content without users, and the content with the packed users, if any."""
+    """Return a snapshot of the content, and the same content together with the users and roles.
+
+    If no users are packed, both contain only content.
+    """
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users_version is None:
         return content, content

@@ -1,4 +1,4 @@
-"""Query planner: splits a filter into a bit set and a residual filter."""
+"""Query planner. It splits a filter into a bit set and a filter for the remaining conditions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -35,7 +35,10 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """Candidates in `bits` (None: all), which must still pass `residual_filter`."""
+    """Documents that can match a filter. If `bits` is None, all documents can match.
+
+    The documents must still be tested with `residual_filter`, if it is not None.
+    """
 
     bits: int | None = None
     residual_filter: Filter | None = None
@@ -170,7 +173,10 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _possible_matches(self, part: Compare, operator_name: str) -> tuple[int | None, bool]:
-        """Return possible matches (None: unknown), and True if they all match."""
+        """Return the bit set of the documents that can match, and True if all of them match.
+
+        The bit set is None if it can't be determined.
+        """
         textual = part.attribute.group in ("string", "date")
         if operator_name in _RANGES and (textual or part.operator.operand_kind != "text"):
             self._spend_on_sets(len(part.operand) if operator_name == "$in" else 1)

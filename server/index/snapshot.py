@@ -48,10 +48,10 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Index of all documents at one moment. `number` increases with each snapshot.
+    """Index of all documents at one moment. `number` is higher in each new snapshot.
 
-    `rendered` caches documents with relations, and `fragments` those without. `users` is the users' version,
-    or None without users.
+    `rendered` caches documents with relations, and `fragments` caches items without relations. `users` is the
+    version of the users, or None if the snapshot contains no users.
     """
 
     schema: Schema
@@ -141,9 +141,9 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return a snapshot with changed documents.
+    """Return a new snapshot in which documents are removed and added.
 
-    If files contain the same version, the first path wins.
+    If several files contain the same version, the file with the first path is served.
     """
     removed, added = list(removed), list(added)
     changed = _changed_claims(snapshot.claims, removed, added)
@@ -223,7 +223,7 @@ def _media_key(document: Document) -> str | None:
 
 
 class View(NamedTuple):
-    """A request's view of a snapshot. Types in `drafts` have visible drafts."""
+    """A request's view of a snapshot. The request sees drafts of the types in `drafts`."""
 
     snapshot: Snapshot
     settings: Settings
@@ -237,8 +237,9 @@ class View(NamedTuple):
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds a relation's existing targets. A to-one relation has only the
-        first.
+        """Return a function that finds the existing targets of a relation.
+
+        For a to-one relation, it returns only the first target.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get

@@ -18,7 +18,7 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents, which must be in the default order."""
+    """Return a function that sorts documents. The function needs them in the default order."""
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -35,7 +35,7 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """Return a function that sorts components, given their document's locale."""
+    """Return a function that sorts components. Its second argument is the locale of their document."""
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -57,7 +57,7 @@ def component_sorter(
 def sort_each(
     items: Sequence[T], sort_functions: Mapping[str, Callable[..., Sequence[T]]], *arguments: str
 ) -> list[T]:
-    """Sort a mixed list, without changing the type at any position."""
+    """Sort the items of each type in a mixed list. At each position, the type of the item stays the same."""
     ordered = list(items)
     for uid, sort in sort_functions.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]

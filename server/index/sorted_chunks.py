@@ -52,7 +52,10 @@ class SortedChunks(Generic[T]):
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """Yield each chunk and its notes: a dictionary to cache values in."""
+        """Yield the items and the notes of each chunk.
+
+        Notes are a dictionary in which callers can cache values.
+        """
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 
@@ -63,9 +66,9 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items with `low` <= key < `high` (None: no bound), by chunk.
+        """Yield the items with `low` <= key < `high`, by chunk. If `high` is None, there is no upper bound.
 
-        A partial chunk has no notes.
+        If only a part of a chunk is yielded, its notes are None.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
@@ -79,7 +82,7 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def with_changes(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """Return a copy. `removed` is compared by key."""
+        """Return a copy in which items are removed and added. Items to remove are found by their keys."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}

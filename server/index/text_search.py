@@ -26,14 +26,20 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate memory for each entry, in addition to
 
 
 class JoinedTexts(NamedTuple):
-    """Casefolded texts of a block. `starts` are the offsets, then the length."""
+    """Joined casefolded texts of a block.
+
+    `starts` are the offsets of the texts, followed by the total length.
+    """
 
     texts: bytes
     starts: Sequence[int]
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """Return the documents with the casefolded `text` in a column."""
+    """Return the bit set of the documents that contain `text` in one of the columns.
+
+    `text` must be casefolded.
+    """
     if "\0" in text:
         return 0
     needle = _encode(text)
@@ -58,7 +64,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def containing_exactly(slots: Slots, bits: int, column: int, text: str) -> int:
-    """Return the documents of `bits` with `text`. Case-sensitive."""
+    """Return the bit set of those documents in `bits` that contain `text` with the same case."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, column)])
 

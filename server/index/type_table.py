@@ -36,7 +36,10 @@ _SLOT_MASK = (1 << SLOT_BITS) - 1
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """One type's documents in a locale and status, by slot number. `notes` cache values per block."""
+    """Documents of one type in one locale and status, by slot number.
+
+    `notes` contains a dictionary of cached values for each block.
+    """
 
     # The joined texts in `notes` save 2.6 of 3.8 ms per `_q` search in 2,000 articles.
 
@@ -80,7 +83,7 @@ NO_SLOTS = Slots()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Indexes of one type's versions, some built on first use."""
+    """Indexes of the versions of one type. Some indexes are built when they are first needed."""
 
     versions: Map[Version, Document] = field(default_factory=Map)
     order: Mapping[LocaleStatus, Order] = field(default_factory=dict)
@@ -104,9 +107,9 @@ class Table:
 
 
 def build_table(type_: Type, claimed: Mapping[Version, Document]) -> Table:
-    """Create a table, faster than with `apply_table`.
+    """Create a table. This is faster than adding the documents with `apply_table`.
 
-    `claimed` contains the served document of each version that has a file.
+    `claimed` contains each version that has a file, with the document that is served for it.
     """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in dict.fromkeys((document_id, locale) for document_id, locale, _ in claimed):
@@ -130,7 +133,7 @@ def apply_table(
     claimants: Callable[[VersionKey], tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return the new table, and the removed and added versions.
+    """Return the new table, the versions that were removed and the versions that were added.
 
     `claimants` returns the documents of all files that contain a version.
     """
@@ -167,7 +170,7 @@ def apply_table(
 
 
 def difference(before: Table, after: Table) -> Difference:
-    """Return what only `before` contains, then what only `after` contains."""
+    """Return the versions that are only in `before`, and the versions that are only in `after`."""
     removed: list[Document] = []
     added: list[Document] = []
     for key in before.slots.keys() | after.slots.keys():

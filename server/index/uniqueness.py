@@ -63,9 +63,9 @@ def find_taken_values(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield each taken value's path, and the published documents that have it.
+    """Yield the path of each value that is already used, and the other published documents that use it.
 
-    `is_checked` selects top-level attributes.
+    `is_checked` returns True for the names of the top-level attributes to check.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):

@@ -1,4 +1,7 @@
-"""Immutable syntax tree of a valid query. Frequent classes are named tuples, for speed."""
+"""Immutable syntax tree of a valid query.
+
+Classes of which there are many instances are named tuples, for speed.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +13,10 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Comparison of a column. Null matches only `$null` and `$notNull`, even if `negated`."""
+    """Comparison of a column with an operand.
+
+    If the value is null, only `$null` and `$notNull` can match, even if `negated` is set.
+    """
 
     attribute: Attribute
     column_index: int
@@ -43,14 +49,14 @@ class RelatedMatch:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Conjunction. Without parts, it matches every document."""
+    """Conjunction of filters. If `parts` is empty, it matches every document."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Disjunction. Without parts, it matches no document."""
+    """Disjunction of filters. If `parts` is empty, it matches no document."""
 
     parts: tuple["Filter", ...]
 
@@ -80,7 +86,10 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """Fields, relations, filter and order for each item. `fields` is None for all fields."""
+    """Fields, filter, order and populated attributes of a list of items.
+
+    If `fields` is None, the items have all fields.
+    """
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER
@@ -93,9 +102,9 @@ ALL_FIELDS = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Populated attribute, or `localizations` if `attribute` is None.
+    """Populated attribute. If `attribute` is None, it is `localizations`.
 
-    `selections` is keyed by uid. `count` returns only the number of items.
+    The keys of `selections` are uids. If `count` is set, only the number of items is returned.
     """
 
     name: str
@@ -106,7 +115,10 @@ class Node:
 
 
 class Page(NamedTuple):
-    """Part of a list. `page` is None for an offset. `with_count` asks for the total."""
+    """Range of a list. If the range was requested by its offset, `page` is None.
+
+    If `with_count` is set, the total number of items is returned too.
+    """
 
     start: int
     limit: int
@@ -115,9 +127,9 @@ class Page(NamedTuple):
 
 
 class Query(NamedTuple):
-    """Request for documents of one type. `locales` is None for the default locale.
+    """Request for documents of one type. If `locales` is None, the default locale is used.
 
-    `drafts` are the uids of types whose drafts it reads. `text` is `_q`.
+    `drafts` contains the uids of the types whose drafts are read. `text` is the value of `_q`.
     """
 
     type: Type

@@ -14,11 +14,11 @@ _MISSING_ITEM = object()  # placeholder for a missing index, such as index 0 in 
 
 
 class _LongList(dict[str, Any]):
-    """List longer than MAX_LIST_ITEMS, by index, as in `qs`."""
+    """List with more than MAX_LIST_ITEMS items, as a dictionary by index. The library `qs` does the same."""
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse `key=value` parts. A key without `=` has the value None.
+    """Parse parts such as `key=value`. If a part has no `=`, its value is None.
 
     Brackets in keys must not be percent-encoded.
     """

@@ -1,4 +1,7 @@
-"""Parser for `filters`. It negates only comparisons: `$not[tags][name]=red` means a tag that is not red."""
+"""Parser for `filters`.
+
+Only comparisons are negated: `$not[tags][name]=red` matches documents with a tag that is not red.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -22,7 +25,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse filters. `param` is for error messages. Raises ValidationError."""
+    """Parse filters. `param` is the parameter's name for error messages. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -153,7 +156,7 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Parse a comparison with ids: digits match the numeric `id` or the documentId."""
+    """Parse a comparison with ids. Digits are compared with the numeric `id` and the documentId."""
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
     digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
@@ -225,7 +228,7 @@ def _compare(
 def _compare_many(
     attribute: Attribute, column: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list, for `$eq` and `$ne`. Raises ValidationError."""
+    """Parse a comparison with a list of values, for `$eq` and `$ne`. Raises ValidationError."""
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")

@@ -31,7 +31,7 @@ def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse `pagination`. As in Strapi, page sizes are limited.
 
-    Raises ValidationError, or PaginationError for both a page and an offset.
+    Raises ValidationError, or PaginationError if both a page and an offset are given.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = PAGE_PARAMETERS & value.keys(), {"start", "limit"} & value.keys()
@@ -146,9 +146,9 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse a request for one document or, if `many`, a list. Raises ValidationError.
+    """Parse a request for one document. If `many` is set, parse a request for a list of documents.
 
-    Raises NotAllowedBySettingError if `populate` and `pagination` can't be combined.
+    Raises ValidationError. Raises NotAllowedBySettingError if `populate` and `pagination` can't be combined.
     """
     if settings.api.strict_params:
         refuse_unknown_parameters(params)
@@ -221,7 +221,10 @@ def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str,
 
 
 def _read_locale_code(value: Any, settings: Settings) -> str:
-    """Parse any locale code, as Strapi does. Raises ValidationError."""
+    """Parse a locale code. As in Strapi, it does not have to be a locale of the site.
+
+    Raises ValidationError.
+    """
     if value is None or value == "":
         return settings.locales.default
     if not isinstance(value, str) or not LOCALE.fullmatch(value):
@@ -232,7 +235,7 @@ def _read_locale_code(value: Any, settings: Settings) -> str:
 def _locales_to_search(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search: all of them with a filter on `locale`."""
+    """Return the locales in which to search. If there is a filter on `locale`, these are all locales."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -247,7 +250,10 @@ def _locales_to_search(
 
 
 def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
-    """Parse a locale of the site. Raises ValidationError."""
+    """Return the locale to write, which must be a locale of the site. Raises ValidationError.
+
+    If `value` is missing, return the default locale.
+    """
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:
@@ -268,7 +274,7 @@ def read_status(value: Any) -> str:
 
 
 def _requested_status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Return `status`, or Strapi 4's `publicationState` in that format."""
+    """Return the requested status. In the format of Strapi 4, `publicationState` is also allowed."""
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -289,7 +295,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _publication_filter_of(value: Any) -> str | None:
-    """Convert the deprecated `hasPublishedVersion`. Raises ValidationError."""
+    """Convert the deprecated `hasPublishedVersion` to a `publicationFilter`. Raises ValidationError."""
     if value is None:
         return None
     if value not in ("true", "false"):

@@ -17,7 +17,7 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the requested fields without `id` and `documentId`, or None for all."""
+    """Return the requested fields, except `id` and `documentId`. Return None if all fields are requested."""
     if value is None or value == "":
         return None
     names = _names(value, "fields")
@@ -39,7 +39,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 def read_populate(schema: Schema, type_: Type, value: Any, *, is_lenient: bool = False) -> tuple[Node, ...]:
     """Parse `populate`. Raises ValidationError.
 
-    `is_lenient` accepts unknown names and mixed notations, as in Strapi 4.
+    If `is_lenient` is set, unknown names and mixed notations are accepted, as in Strapi 4.
     """
     if value is None:
         return ()
@@ -89,7 +89,7 @@ class _Dotted(dict[str, Any]):
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one `populate`, with a limit on the number of nodes."""
+    """Parser for one `populate` parameter, with a limit on the number of nodes."""
 
     schema: Schema
     is_lenient: bool
@@ -99,9 +99,9 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level. `path` is the prefix of names in errors.
+        """Parse the attributes to populate in one type.
 
-        `above` is the path of the level's attribute.
+        `path` is the prefix of names in error messages. `above` is the path to the type.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -128,7 +128,7 @@ class _PopulateParser:
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """Parse one attribute. Return None if its value is false."""
+        """Parse one attribute to populate. Return None if its value is false."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -205,7 +205,10 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse `on[category.component]=…` by uid. A value of `false` counts too."""
+        """Parse `on[category.component]=…`, and return the selections by uid.
+
+        A component is populated even if its value is `false`.
+        """
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
         for uid in value:
@@ -285,7 +288,7 @@ def _nest_dotted_names(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _read_options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options, or None for false. Raises ValidationError."""
+    """Return the options of an attribute, or None if the value is false. Raises ValidationError."""
     if isinstance(value, dict):
         return value
     if value is True or value is None or value == "*" or read_boolean(value):

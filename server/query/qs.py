@@ -49,7 +49,10 @@ def _plain(text: str) -> str:
 
 
 def _sort_numeric_keys_first(value: Any) -> Any:
-    """Sort numeric keys first, as JavaScript does, for the same first error."""
+    """Sort numeric keys before others, as JavaScript does.
+
+    If there are several errors, the one that Strapi would report is then found first.
+    """
     if isinstance(value, list):
         return [_sort_numeric_keys_first(item) for item in value]
     if not isinstance(value, dict):
@@ -85,7 +88,7 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list or of an object with numeric keys."""
+    """Return the items of a list, or the values of an object with numeric keys."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
@@ -111,8 +114,9 @@ def read_boolean(value: object) -> bool | None:
 
 
 class DeferredErrors:
-    """Context manager that defers errors, because errors about keys take priority. Then call
-    `raise_first`.
+    """Context manager that catches errors and keeps the first one. Afterwards, call `raise_first`.
+
+    Errors about keys are not caught, because they take priority.
     """
 
     __slots__ = ("_first",)

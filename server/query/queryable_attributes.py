@@ -1,4 +1,4 @@
-"""Attributes for filters and sort keys. Others stay secret."""
+"""Attributes that filters and sort keys can use. Clients can't find out the values of other attributes."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -23,12 +23,12 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return True if Strapi has a hidden attribute `key`."""
+    """Return True if Strapi has an attribute with this name that it hides."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return an attribute's target type, or None if it has none or can have several."""
+    """Return the target type of an attribute. Return None if it has no target type, or several."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -38,7 +38,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all possible target types."""
+    """Return all types that the targets of an attribute can have."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

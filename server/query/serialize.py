@@ -19,9 +19,9 @@ def query_string(params: Mapping[str, Any]) -> str:
 
 
 def untrusted_query_string(params: Mapping[str, Any]) -> str:
-    """Return a query string for keys with any characters.
+    """Return a query string. The keys can contain any characters.
 
-    Raises ValidationError if it exceeds the parser's limits.
+    Raises ValidationError if the query string exceeds the limits of the parser.
     """
     # The library repeats a key for each value in it, so the size is checked first.
     total = 0
@@ -35,7 +35,7 @@ def untrusted_query_string(params: Mapping[str, Any]) -> str:
 
 
 def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
-    """Yield parameters' minimum lengths in characters. Only strings count."""
+    """Yield the minimum length of each parameter in characters. Of the values, only strings are counted."""
     if depth > MAX_DEPTH + 1:
         raise ValidationError(f"The query is nested more than {MAX_DEPTH} levels deep, which is the limit")
     if isinstance(value, Mapping) and value:

@@ -57,7 +57,10 @@ def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -
 
 
 def _path_length(error: ValidationError) -> int:
-    """Return a path's length, as a sort key. Errors other than KeyNameError come last."""
+    """Return the length of the path in an error, to sort errors.
+
+    Errors that are not a KeyNameError come last.
+    """
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]

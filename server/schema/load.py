@@ -77,7 +77,7 @@ def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the type for users, with inverse relations."""
+    """Return the content type of users. It contains the inverse relations of relations to users."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
@@ -91,7 +91,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the schema files' paths, or none if a folder can't be read."""
+    """Yield the paths of the schema files. If a folder can't be read, yield no paths."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]

@@ -144,17 +144,17 @@ class Attribute:
 
     @property
     def derived(self) -> bool:
-        """True for a relation's side that is computed from the stored side."""
+        """True if this is a side of a relation that is computed from the other side, which is stored."""
         return self.mapped_by is not None
 
     @property
     def morph(self) -> bool:
-        """True if targets can have different content types."""
+        """True if the targets of this relation can have different content types."""
         return self.relation in MORPH
 
     @property
     def polymorphic(self) -> bool:
-        """True for a morph relation's stored side, with each target's type."""
+        """True if this is the stored side of a morph relation. It stores each target's type."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -181,9 +181,10 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 @dataclass(frozen=True, slots=True)
 class ContentRule:
-    """Content rule for `bifolio check`, from `options.rules`. The options of `limits` are its limits.
+    """Content rule for `bifolio check`, from `options.rules` in a schema.
 
-    `path` leads to the attribute, such as `("seo", "metaTitle")`.
+    `path` leads to the attribute, such as `("seo", "metaTitle")`. The values of this attribute must satisfy
+    the options of `limits`.
     """
 
     path: tuple[str, ...]
@@ -202,7 +203,7 @@ class DraftKey:
 
 @dataclass(frozen=True, eq=False)
 class Type:
-    """Content type or component. Its values form a row, ordered like `columns` (spec.md 2.2)."""
+    """Content type or component. Values are stored in rows, in the order of `columns` (spec.md 2.2)."""
 
     uid: str
     kind: Kind
@@ -239,7 +240,7 @@ class Type:
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """Fields in a response by default, without ids."""
+        """Fields that a response contains by default, except ids."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
@@ -303,7 +304,10 @@ class Schema:
 
     @cached_property
     def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """Attributes that refer to documents or media, also in components, with row indexes, by uid."""
+        """Attributes that refer to documents or media files, with their indexes in a row, by uid.
+
+        Attributes of components are included.
+        """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
             uid: tuple(
@@ -322,7 +326,10 @@ class Schema:
 
     @cached_property
     def prose_attributes(self) -> Mapping[str, tuple[str, ...]]:
-        """Attributes with Markdown or `blocks`, also in components, by uid."""
+        """Names of the attributes that contain Markdown or `blocks`, by uid.
+
+        Attributes of components are included.
+        """
 
         def is_prose(attribute: Attribute) -> bool:
             return attribute.type in ("richtext", "blocks")
@@ -439,9 +446,9 @@ def key_of(type_: Type) -> str:
 
 
 def type_names(schema: Schema, reserved: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Map each uid to a unique name, such as `Article`.
+    """Map the uid of each type to a unique name, such as `Article`.
 
-    No name with any of the `suffixes` is in `reserved`.
+    The name is not in `reserved`. The name followed by one of the `suffixes` is not in it either.
     """
     suffixes = ("", *suffixes)
     used = {*reserved, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -478,9 +485,9 @@ def document_tag(uid: str, document_id: str) -> str:
 
 
 def header_value(tags: Iterable[str]) -> str:
-    """Return the cache tag header, always with SITE_TAG.
+    """Return the header with the cache tags. It always contains SITE_TAG.
 
-    If it is too long, it has tags for types instead of documents.
+    If the header would be too long, it contains tags of content types instead of tags of documents.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

@@ -52,7 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def pattern_error(pattern: str, text: str) -> str:
-    """Return an error if `text` does not match in time, else ""."""
+    """Return an error if `text` does not match the pattern or matching takes too long, and otherwise ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -140,9 +140,9 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def convert_for_unicode_flag(pattern: str) -> str | None:
-    """Convert a pattern for JavaScript's `u` flag, or return None.
+    """Convert a pattern for use with JavaScript's `u` flag. Return None if this is impossible.
 
-    The result may match more than the original.
+    The result may match more texts than the original pattern.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):

@@ -13,7 +13,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """Key in content rules. `expected` describes valid values in errors."""
+    """Key in a content rule. `expected` describes its valid values in error messages."""
 
     name: str
     type: type | tuple[type, ...]

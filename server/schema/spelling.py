@@ -28,7 +28,10 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-    """Return a hint such as `did you mean "title"?`, or "". `min_similarity` is from 0 to 1."""
+    """Return a hint such as `did you mean "title"?`, or "" if no known word is similar enough.
+
+    `min_similarity` is between 0 and 1.
+    """
     return Suggestions(math.inf).suggest(word, known, min_similarity)
 
 
@@ -39,12 +42,18 @@ class Suggestions:
         self._left = max_cpu_s
 
     def suggest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return a hint such as `did you mean "title"?`, or "", also if the CPU time is used up."""
+        """Return a hint such as `did you mean "title"?`.
+
+        Return "" if no known word is similar enough, or if the CPU time is used up.
+        """
         near = self.nearest(word, known, min_similarity)
         return f'did you mean "{near}"?' if near else ""
 
     def nearest(self, word: str, known: Iterable[str], min_similarity: float = MIN_SIMILARITY) -> str:
-        """Return the most similar word or "", also if the CPU time is used up."""
+        """Return the most similar known word.
+
+        Return "" if no known word is similar enough, or if the CPU time is used up.
+        """
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -118,7 +127,10 @@ class SpellingCorrector:
         self._known = frozenset(known)
 
     def correct(self, word: str) -> str | None:
-        """Return the only word that differs in case, accents, separators or two swapped letters."""
+        """Return the known word that differs only in case, accents, separators or two swapped letters.
+
+        Return None if there is no such word, or if there are several.
+        """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
             found = [other for other in _swap_letters(word) if other in self._known]

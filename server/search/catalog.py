@@ -37,9 +37,10 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """Searchable versions of one type in one locale, and the index's `lists` that contain them.
+    """Versions of one type in one locale that can be searched.
 
-    `drafts` omits those that equal the published version.
+    `lists` are the lists in the snapshot that contain them. Drafts that are equal to the published version
+    are not in `drafts`.
     """
 
     lists: tuple[object, object]
@@ -51,7 +52,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, previous: Catalog) -> Catalog:
-    """Return all searchable versions, reusing unchanged parts of `previous`."""
+    """Return all versions that can be searched. Unchanged parts are taken from `previous`."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -89,7 +90,7 @@ def versions(catalog: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVer
 
 
 def changes(previous: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return new and changed versions by index key. Removed ones are None."""
+    """Return new and changed versions by their key in the index. The value of a removed version is None."""
     found: dict[str, IndexedVersion | None] = {}
     for key in previous.keys() | after.keys():
         old, new = previous.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)

@@ -1,4 +1,4 @@
-"""Full-text search with the index or, until it is complete, a scan."""
+"""Full-text search. It uses the index or, until the index is complete, a scan of all versions."""
 
 import logging
 import re
@@ -41,8 +41,8 @@ def scan(
 ) -> tuple[Ranked, Counter[VersionGroup]]:
     """Search all versions without the index.
 
-    Return the matches, best first, and the number in every group. If no version contains enough of the words,
-    one of them is enough.
+    Return the matches, best first, and the number of matches in each group. If no version contains enough of
+    the words, the versions that contain one of them match.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}
@@ -127,9 +127,11 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Documents that a search can find. `statuses` maps visible types to the requested status.
+    """Documents that a search can find.
 
-    `types` and `locale` filter results, but `locale` not those of `unlocalized` types.
+    The keys of `statuses` are the visible types, and the values are the statuses to search in. If `types` or
+    `locale` is set, only results with these are returned. `locale` does not apply to the types in
+    `unlocalized`.
     """
 
     statuses: Mapping[str, str]
@@ -153,9 +155,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with scores. `indexed` is False after a scan.
+    """One page of results, with their scores.
 
-    `status` is None without an index.
+    If `indexed` is False, the results come from a scan. If there is no index, `status` is None.
     """
 
     documents: list[tuple[float, Document]]
@@ -166,7 +168,7 @@ class Results:
 
 
 class Search:
-    """A site's search engine in this process: one index search at a time."""
+    """A site's search engine in this process. It runs one index search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -189,7 +191,10 @@ class Search:
         *,
         use_index: bool = True,
     ) -> Results:
-        """Return `limit` results from `start`. Raises LimitError, or BusyError if too many are waiting."""
+        """Return at most `limit` results, beginning with the index `start`.
+
+        Raises LimitError, or BusyError if too many searches are waiting.
+        """
         if not question.required:
             return Results([], {}, None, True, self._status)
         if not use_index:
@@ -334,8 +339,9 @@ def total(results: Results, scope: Scope) -> int:
 
 
 def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count matches by content type (ignoring the filter for types) and by locale (ignoring the filter for
-    locales).
+    """Count the matches by content type and by locale.
+
+    The counts by type ignore the filter for types, and the counts by locale ignore the filter for locales.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

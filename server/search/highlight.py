@@ -21,7 +21,7 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class StepLimit:
-    """Limit on highlighting steps, which the request's budget also pays."""
+    """Limit on the steps of highlighting. They are also charged to the request's budget."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
@@ -35,7 +35,7 @@ class StepLimit:
 
 
 class WordFinder:
-    """Finder for matching words in one language, until `step_limit`."""
+    """Finder for the matching words in texts of one language. It stops when `step_limit` is reached."""
 
     def __init__(self, question: Question, language: str, step_limit: StepLimit | None = None) -> None:
         self.language, self.step_limit = language, step_limit or StepLimit()
@@ -69,7 +69,10 @@ class WordFinder:
 
 
 def highlights(document: Document, settings: Settings, finder: WordFinder) -> dict[str, list[Fragment]]:
-    """Return each attribute's best fragments, or only some of them if the steps run out."""
+    """Return the best fragments of each attribute.
+
+    If the limit on steps is reached, some fragments are missing.
+    """
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
@@ -124,7 +127,10 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: WordFind
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return about MAX_FRAGMENT_CHARS characters around the first matching word (`spans`)."""
+    """Return about MAX_FRAGMENT_CHARS characters around the first matching word.
+
+    `spans` contains the start and end of each matching word.
+    """
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

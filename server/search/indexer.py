@@ -24,7 +24,7 @@ class Indexer:
     """Writer of the search index, with the commands `begin`, `apply` and `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index, replaced with an empty one if damaged or outdated."""
+        """Open the index. If it is damaged or outdated, replace it with an empty one."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -49,7 +49,7 @@ class Indexer:
     def begin(self, shape: str) -> None:
         """Prepare to receive all versions again.
 
-        With another `shape`, searches ignore the index until it is complete.
+        If `shape` is different from before, searches ignore the index until it is complete.
         """
         self._seen = set()
         if self.status.shape != shape:
@@ -80,7 +80,10 @@ class Indexer:
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make changes visible to readers. If `shape` is given, the index is complete for it."""
+        """Make the changes visible to readers.
+
+        If `shape` is given, the index is now complete for this shape.
+        """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)

@@ -24,9 +24,9 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Word or phrase to search for, in `field` or anywhere (None).
+    """Word or phrase to search for in the attribute `field`. If `field` is None, all attributes are searched.
 
-    If `is_prefix` is set, the last word also matches longer words.
+    If `is_prefix` is set, longer words that begin with the last word match too.
     """
 
     words: tuple[str, ...]
@@ -40,7 +40,10 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed input. Results match enough of `required` and none of `excluded`."""
+    """Parsed search input.
+
+    A result matches enough of the `required` clauses, and none of the `excluded` clauses.
+    """
 
     text: str
     required: tuple[Clause, ...]
@@ -48,14 +51,14 @@ class Question:
 
 
 def required_matches(words: int) -> int:
-    """Return how many words a result must contain: 2 of 3, or 4 of 5."""
+    """Return how many of the searched words a result must contain, such as 2 of 3 or 4 of 5."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, is_incomplete: bool = True) -> Question:
-    """Parse search input with searchable attributes (`fields`), as in `title:tide`.
+    """Parse search input. `fields` are the attributes that can be named in it, as in `title:tide`.
 
-    If `is_incomplete` is set, the last word also matches longer words.
+    If `is_incomplete` is set, longer words that begin with the last word match too.
     """
     found: list[tuple[bool, Clause]] = []
     remaining_words = MAX_WORDS

@@ -1,4 +1,4 @@
-"""Status of the search index, in a file for all processes."""
+"""Status of the search index. It is stored in a file that all processes can read."""
 
 import json
 import os
@@ -16,9 +16,10 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """Status of the search index.
 
-    `build` is a random name, new when the index is rebuilt. `shape` is `texts.shape` of the last complete
-    index, or "" if there was none. `numbers` maps attributes to numbers. `documents` of `total` versions are
-    indexed, and `commits` counts the changes that readers can see.
+    `build` is a random name that changes when the index is rebuilt. `shape` is `texts.shape` of the last
+    complete index, or "" if there was none. `numbers` maps attributes to their numbers in the index.
+    `documents` is how many of the `total` versions are indexed. `commits` counts the commits of the index
+    that readers could see.
     """
 
     version: str
@@ -43,7 +44,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes with the status file."""
+    """Return a value that changes whenever the status file changes."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

@@ -45,7 +45,10 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Index a batch if this process holds the lock. Return the pause in seconds."""
+        """Index a batch of changes if this process holds the lock.
+
+        Return the number of seconds until the next run.
+        """
         if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
             return self._wait()
@@ -81,7 +84,7 @@ class Sync(Job):
         self.holds_lock.clear()
 
     def _acquire_lock(self, clock: Clock) -> "_IndexingSession | None":
-        """Acquire the lock and start the writer, or return None."""
+        """Acquire the lock and start the index writer. Return None if another process holds the lock."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
@@ -110,7 +113,10 @@ class _IndexingSession:
         self._reported_s = 0.0  # elapsed seconds at the last progress report
 
     def step(self) -> float:
-        """Detect changes and send a batch. Return the pause in seconds."""
+        """Find changes and send a batch of them to the writer.
+
+        Return the number of seconds until the next run.
+        """
         began = self.clock.monotonic()
         if self._is_idle:
             self._began, self._is_idle = began, False
@@ -128,7 +134,10 @@ class _IndexingSession:
         return BATCH_PAUSE_S
 
     def _pause(self, check_s: float) -> float:
-        """Return the pause in seconds, after a check for changes that took `check_s` seconds."""
+        """Return the number of seconds until the next run.
+
+        The last search for changes took `check_s` seconds.
+        """
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()

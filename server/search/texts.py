@@ -104,7 +104,10 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Searchable value in `attribute`. `kind` is its own type, which differs in a component."""
+    """Searchable value in the top-level attribute `attribute`.
+
+    `kind` is the value's own type. In a component, this is not the type of `attribute`.
+    """
 
     attribute: str
     weight: float
@@ -118,7 +121,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Version to index or, without `texts`, to remove."""
+    """Version to index. If `texts` is None, the version is removed from the index instead."""
 
     key: str
     group: str = ""
@@ -176,7 +179,10 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: "Settings") -> str:
-    """Return a digest of locales and searchable attributes, which an index must match."""
+    """Return a digest of the locales and searchable attributes.
+
+    An index can be used only if it has the same digest.
+    """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):
         if type_.kind == "component" or type_.uid.startswith("api::"):

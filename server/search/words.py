@@ -32,7 +32,7 @@ MAX_CACHED_WORDS = 50_000  # Each word takes about 400 bytes, at most 1 kB.
 
 
 def language_of(locale: str) -> str:
-    """Return the language, such as `pt` for `pt-BR`, or NO_STEMMER."""
+    """Return the language of a locale, such as `pt` for `pt-BR`. Return NO_STEMMER if it has no stemmer."""
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 

@@ -20,7 +20,7 @@ class DamagedIndexError(Exception):
 
 
 class WriterProcess:
-    """Client of the index writer, which `call` starts if necessary."""
+    """Client of the index writer. `call` starts the writer process if it is not running."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock

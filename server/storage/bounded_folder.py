@@ -1,4 +1,4 @@
-"""Folder of cached files, with a limit on its size."""
+"""Size-limited folder of cached files."""
 
 import os
 import sys

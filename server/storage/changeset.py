@@ -26,7 +26,7 @@ class Files(Protocol):
         """Return True if a parent of `path` is a file."""
 
     def list_files(self, folders: Iterable[str]) -> Iterable[str]:
-        """Return the paths of the files in these folders and their subfolders."""
+        """Return the files in these folders and their subfolders."""
 
 
 class WorkingTree:
@@ -70,9 +70,9 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's text, with the changes made so far.
+        """Return a file's text with the changes.
 
-        Raises StorageError, or ConflictError if the file is missing or is not UTF-8.
+        Raises StorageError, or ConflictError if it is missing or not UTF-8.
         """
         if path in self._texts:
             text = self._texts[path]
@@ -159,9 +159,7 @@ class Changeset:
         return set(self._signatures)
 
     def require_writable(self) -> None:
-        """Raise PayloadTooLargeError if a text is too large, or ConflictError if a new file's parent is a
-        file.
-        """
+        """Raise PayloadTooLargeError for a large text, or ConflictError if a new file's parent is a file."""
         for path, text in self.texts():
             require_readable_size(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):
@@ -169,7 +167,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the files to write or delete. Files whose bytes would not change are left out."""
+        """Return the files to write or delete, without unchanged files."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,4 +1,4 @@
-"""JSON cache files that contain a checksum."""
+"""JSON cache files with a checksum."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ def encode_checked(value: object) -> bytes:
 
 
 def read_checked(path: Path) -> Any:
-    """Read and parse a file. Raises OSError if it is missing, or ValueError if it is damaged."""
+    """Read a file. Raises OSError if it is missing, or ValueError if it is damaged."""
     data = json.loads(path.read_bytes())
     if not isinstance(data, dict) or data.get(_SUM) != _checksum(data.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")

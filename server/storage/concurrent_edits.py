@@ -35,7 +35,7 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if `target` has changed, or OSError if it is read-only."""
+        """Raise ConflictError if `target` has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:

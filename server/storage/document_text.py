@@ -94,10 +94,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Keep only the last occurrence of each of the keys.
-
-    Raises ConflictError if other values would change.
-    """
+    """Keep only each key's last occurrence. Raises ConflictError if other values would change."""
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
         parts = frontmatter.split_front_matter(text)

@@ -1,4 +1,4 @@
-"""Crash-safe file operations: after a crash, a file has either its old or its new bytes."""
+"""Crash-safe operations: after a crash, a file has its old or its new content."""
 
 import errno
 import os
@@ -62,7 +62,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def create_private_file(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read. If `path` already exists, do nothing."""
+    """Create a file that only its owner can read, unless `path` exists."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -134,10 +134,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder and its missing parents, and sync them to disk.
-
-    Return the new folders, outermost first.
-    """
+    """Create a folder with its parents, synced to disk. Return the new ones, outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)

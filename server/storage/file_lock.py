@@ -55,10 +55,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Hold the lock in a `with` block.
-
-        Yields False if the lock is not acquired within `wait_s` seconds.
-        """
+        """Hold the lock. Yields False if it is not acquired within `wait_s`."""
         try:
             yield self.acquire(wait_s)
         finally:

@@ -166,7 +166,7 @@ def is_skipped(path: str) -> bool:
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
-    """List all files below these folders. If `is_summary` is set, only compute a hash of them."""
+    """List all files below these folders or, if `is_summary` is set, only hash them."""
     result = FileListing(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:

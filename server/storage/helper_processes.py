@@ -1,4 +1,4 @@
-"""Helper processes, which are killed when the server exits."""
+"""Helper processes, killed when the server exits."""
 
 import errno
 import os
@@ -50,7 +50,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a helper process, and kill it after the `with` block. Raises OSError."""
+    """Start a helper, and kill it after the block. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # This closes the process's pipes at the end.
@@ -68,7 +68,7 @@ def require_running() -> None:
 
 
 def end_helpers() -> None:
-    """Kill all helper processes, and prevent new ones from starting. Called before this process exits."""
+    """Kill all helpers and prevent new ones, before this process exits."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)

@@ -1,4 +1,4 @@
-"""A lock with an expiry time. It lets only one machine serve a site on a network file system."""
+"""Expiring lock that lets only one machine serve a site on a network file system."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Data in the lease file. `host` is the id of the machine's current boot."""
+    """Content of the lease file. `host` is the machine's boot id."""
 
     host: str
     name: str

@@ -32,7 +32,7 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write a record of the steps. If `synced` is set, sync it to disk. Raises OSError."""
+    """Write a record, synced to disk if `synced` is set. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")

@@ -71,7 +71,7 @@ class Journal:
             return True
 
     def recover(self) -> int:
-        """Finish or revert interrupted writes. Return the number of files that were changed.
+        """Finish or revert interrupted writes. Return the number of changed files.
 
         The caller must hold the write lock.
         """

@@ -1,4 +1,4 @@
-"""Rules for symbolic links. They must not give access to keys or accounts."""
+"""Rules for symbolic links, which must not expose keys or accounts."""
 
 import errno
 import os
@@ -52,7 +52,7 @@ def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, link_free: dict[str, bool]) -> bool:
-    """Return True if a path may contain a symbolic link. The results are cached in `link_free`."""
+    """Return True if a path may contain a symbolic link. Caches results in `link_free`."""
     folder = os.path.dirname(path)
     if folder not in link_free:
         link_free[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -85,10 +85,7 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Return the path `real` relative to `top`, or None if it is outside.
-
-    Neither may contain symbolic links.
-    """
+    """Return a path relative to `top`, or None if it is outside. Neither contains links."""
     if real == top:
         return ""
     above = top.rstrip("/") + "/"
@@ -104,7 +101,7 @@ def _is_allowed(descriptor: int, full: str, top: str, path: str) -> bool:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the real path of an open file, or None if it can't be determined."""
+    """Return an open file's real path, or None if it is unknown."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
@@ -143,7 +140,7 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file. Raises OSError, also if the path contains a forbidden symbolic link."""
+    """Open a regular file. Raises OSError, also for a forbidden symbolic link."""
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -153,7 +150,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Yield the descriptor of an open folder. Raises OSError, also if its path contains a symbolic link."""
+    """Yield an open folder's descriptor. Raises OSError, also for a symbolic link in its path."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):

@@ -95,7 +95,7 @@ def media_key(path: str) -> str | None:
 
 
 def is_media_name(name: str) -> bool:
-    """Return True if a file can have this name in every operating system."""
+    """Return True if every operating system allows this name."""
     return name.isprintable() and not _NOT_PORTABLE.search(name) and all(map(_is_part, name.split("/")))
 
 

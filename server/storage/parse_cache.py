@@ -1,4 +1,4 @@
-"""Cache of the documents and problems in each file. With it, a server starts faster."""
+"""Parse cache: documents and problems by file, for a fast start."""
 
 import os
 import sys

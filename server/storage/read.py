@@ -112,7 +112,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8, and remove a byte order mark. Raises SyntaxProblem."""
+    """Decode UTF-8 without byte order mark. Raises SyntaxProblem."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -133,7 +133,7 @@ def refuse_empty(text: str) -> None:
 
 
 def require_readable_size(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a file with this text would be too large to be read again."""
+    """Raise PayloadTooLargeError if a file with this text could not be read."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
@@ -164,7 +164,7 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
 
 def parse_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Return the values in a file and their positions. Raises SyntaxProblem."""
+    """Return values and positions. Raises SyntaxProblem."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

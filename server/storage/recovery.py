@@ -1,7 +1,4 @@
-"""Crash recovery that keeps the edits of other programs.
-
-The caller of these functions must hold the write lock.
-"""
+"""Crash recovery, which keeps other programs' edits. The caller must hold the write lock."""
 
 import os
 from collections.abc import Iterator
@@ -49,7 +46,7 @@ class Recovery:
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
-        """Finish or revert interrupted writes. Return the number of files that were changed."""
+        """Finish or revert interrupted writes. Return the number of changed files."""
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)

@@ -1,4 +1,4 @@
-"""Recently replaced files. They are kept in case an editor still writes to them."""
+"""Recently replaced files, kept in case an editor still writes to them."""
 
 import filecmp
 import logging
@@ -33,7 +33,7 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, names: Iterable[str]) -> None:
-        """Move the record and the old files of a finished write to .bifolio/replaced/. Raises OSError."""
+        """Move a finished write's record and old files to .bifolio/replaced/. Raises OSError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -121,7 +121,7 @@ class ReplacedFiles:
 
 
 def move_to_unsaved(state: Path, file: Path, path: str) -> Path:
-    """Move a file to an unused path in .bifolio/unsaved/, and return this path. Raises OSError."""
+    """Move a file to an unused path in .bifolio/unsaved/, and return that. Raises OSError."""
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     first = target = folder / path

@@ -1,4 +1,4 @@
-"""Temporary files and folders. They are locked as long as they are used, and deleted when they are not."""
+"""Temporary files and folders, locked while in use, and their cleanup."""
 
 import shutil
 import tempfile

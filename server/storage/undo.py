@@ -1,4 +1,4 @@
-"""Storage for undo: the old versions of recently changed files."""
+"""Undo storage: old contents of recently changed files."""
 
 import errno
 import hashlib
@@ -54,7 +54,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class UndoableWrite:
-    """An undoable write."""
+    """A write that can be undone, and the permissions that its undo needs."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -121,7 +121,7 @@ def pack(write: UndoableWrite) -> bytes:
 
 
 def unpack(data: bytes) -> UndoableWrite:
-    """Deserialize a write. Raises ValueError if the data is damaged or was written by another version."""
+    """Deserialize a write. Raises ValueError if it is damaged or of another version."""
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
         raise ValueError("a saved write is damaged")
@@ -145,7 +145,7 @@ MAX_COPIED_BYTES = 1024 * 1024 * 1024  # the limit for the copies of media files
 
 
 class UndoFolder:
-    """Folder that contains a site's undoable writes."""
+    """Folder of a site's undoable writes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -178,7 +178,7 @@ class UndoFolder:
 
 
 def undo_folder(root: Path) -> Path:
-    """Return the undo folder. If it does not exist, create it. Raises OSError."""
+    """Create the undo folder if necessary. Raises OSError."""
     folder = state_folder(root) / "undo"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
@@ -261,7 +261,7 @@ class MediaCopies:
         return self._bytes <= MAX_MEDIA_BYTES
 
     def make(self, write: Write) -> str:
-        """Copy the old version of a file, and return the name of the copy. Raises OSError."""
+        """Copy the old file, and return the copy's name. Raises OSError."""
         folder = undo_folder(self._root)
         name = f"{secrets.token_hex(16)}{COPY_SUFFIX}"
         self._names.append(name)

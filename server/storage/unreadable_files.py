@@ -1,4 +1,4 @@
-"""Files that can't be read. The last valid version of their documents is still served (spec.md 1)."""
+"""Files that can't be read, whose last valid document is still served (spec.md 1)."""
 
 import logging
 import os

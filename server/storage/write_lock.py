@@ -1,4 +1,4 @@
-"""Lock that lets only one process or thread write to a site at a time."""
+"""Lock for one writer to a site at a time."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """The write lock of a site. Its file contains the number of writes, which other processes can read."""
+    """A site's write lock, whose file counts writes for other processes."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -51,7 +51,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def set_counter(self, number: int) -> None:
-        """Set the number of writes in the lock file. The caller must hold the lock."""
+        """Set the number of writes. The caller must hold the lock."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)

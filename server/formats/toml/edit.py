@@ -1,4 +1,4 @@
-"""TOML editor that keeps all other bytes, and line endings, unlike tomlkit."""
+"""TOML editor. Unlike tomlkit, it keeps line endings and all other bytes."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change top-level keys in TOML text. The values REMOVE and None remove a key. Raises NullError.
+    """Change top-level keys in TOML text. A key with the value REMOVE or None is removed. Raises NullError.
 
     If `expand` is set, changed keys are rewritten completely.
     """

@@ -43,7 +43,8 @@ def read_toml(
 ) -> dict[str, Tree]:
     """Parse TOML. Dates, times and floats become Plain. Raises SyntaxProblem.
 
-    Fills `positions` and `duplicates`; without the latter, a duplicate key is an error.
+    Positions are added to `positions`, and duplicate keys to `duplicates`. If `duplicates` is None, a
+    duplicate key is an error.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -68,7 +69,7 @@ def read_toml(
 
 
 def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None) -> str:
-    """Replace each key's earlier occurrences with spaces, and add them to `duplicates`."""
+    """Replace all but the last occurrence of each key with spaces, and add them to `duplicates`."""
     for _ in range(MAX_DUPLICATES):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -88,7 +89,10 @@ def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None
 
 
 def _end_of_duplicate(message: str, text: str) -> int:
-    """Return the index after tomllib's duplicate key and value, or 0 for other errors."""
+    """Return the index after the duplicate key and its value that tomllib reports.
+
+    Return 0 for other errors.
+    """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -99,7 +103,7 @@ def _end_of_duplicate(message: str, text: str) -> int:
 
 
 def _to_tree(value: Any) -> Tree:
-    """Convert a value. Dates and times become strings as in the API."""
+    """Convert a value from tomllib. Dates and times become strings as in the API."""
     kind = type(value)
     if kind is dict:
         return {key: _to_tree(item) for key, item in value.items()}
@@ -169,9 +173,9 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, multiline: bool = False, quote: str = "") -> str:
-    """Return a value, with mappings as inline tables. Raises NullError.
+    """Return a value as TOML. Mappings become inline tables. Raises NullError.
 
-    `quote` is the quotation mark to reuse if possible.
+    `quote` is the quotation mark to use if the value allows it.
     """
     if value is None:
         raise NullError("TOML has no null")

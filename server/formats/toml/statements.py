@@ -1,4 +1,4 @@
-"""Statements in TOML that tomllib has accepted."""
+"""Statements in a TOML text that tomllib has accepted."""
 
 import re
 import tomllib
@@ -25,7 +25,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """Value from index `start` to `end`."""
+    """Value in a TOML text, from index `start` to index `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -35,7 +35,7 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """Key and value in an inline table, or array item. `path` is relative to it."""
+    """Key and value in an inline table, or item of an array. `path` is relative to the table or array."""
 
     path: KeyPath
     start: int
@@ -44,9 +44,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """Key and value, or table header (`value` is None).
+    """Key and value, or the header of a table. In a header, `value` is None.
 
-    `table` is the nearest header's path, with array indexes.
+    `table` is the path of the nearest header, with the indexes of arrays.
     """
 
     path: KeyPath
@@ -168,9 +168,9 @@ def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
 
 
 def first_duplicate_of_last(text: str) -> Statement | None:
-    """Return the first statement with the same key as the last, or None if there is none.
+    """Return the first statement that has the same key as the last one, or None if there is none.
 
-    The text must end after the value that tomllib rejected.
+    The text must end after the value that tomllib has rejected.
     """
     try:
         *earlier, last = parse_statements(text)
@@ -188,7 +188,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def describe_duplicate_key(text: str, statement: Statement, end: int) -> DuplicateKey:
-    """Describe the overridden `statement` of a duplicate key, whose last value ends at `end`."""
+    """Describe `statement`, whose key occurs again later. The last value of this key ends at `end`."""
     line = text.count("\n", 0, statement.start) + 1
     column = statement.start - text.rfind("\n", 0, statement.start)
     last = [s for s in parse_statements(text[:end]) if s.path == statement.path][-1]

@@ -86,9 +86,10 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 def edit_yaml(
     text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False, flow_lists: bool = False
 ) -> str:
-    """Change top-level keys in YAML text. The value REMOVE removes a key.
+    """Change top-level keys in YAML text. A key with the value REMOVE is removed.
 
-    `expand` replaces all anchors and aliases. `flow_lists` writes new keys' lists on one line.
+    If `expand` is set, all anchors and aliases are replaced. If `flow_lists` is set, the lists of new keys
+    are written on one line.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -124,7 +125,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects replacements, and always rewrites keys in `forced`."""
+    """Editor that collects the replacements in a text. It always rewrites the keys in `forced`."""
 
     def __init__(self, text: str, newline: str, *, flow_lists: bool = False) -> None:
         self.text, self.newline, self.flow_lists = text, newline, flow_lists
@@ -132,7 +133,7 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Extend `changes`, so that no anchors, aliases or << merges remain."""
+        """Return `changes`, extended so that no anchors, aliases or << merges remain."""
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _has_anchor_or_alias(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -218,9 +219,9 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Replace a key's value, but keep the comment.
+        """Replace the value of a key. The comment after the value is kept.
 
-        `written` is the rest of the key's line, and the lines below.
+        `written` contains the rest of the key's line, and the lines below it.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
@@ -244,7 +245,7 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def change_sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a block list. Unchanged and moved items keep their bytes and comments."""
+        """Change a block list. Unchanged and moved items keep their bytes and their comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
@@ -338,7 +339,7 @@ class _YamlEditor:
         return index - line_start(self.text, index)
 
     def list_indent(self, node: Node) -> int:
-        """Return by how many columns lists below keys are indented (default: 2)."""
+        """Return the indentation of lists below their keys, in columns. The default is 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -369,7 +370,7 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Lines of a block list's item. `comments` is the start of those above it."""
+    """Lines of an item in a block list. `comments` is the start of the comments above the item."""
 
     comments: int
     start: int

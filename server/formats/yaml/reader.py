@@ -19,9 +19,10 @@ _TOO_DEEP_FIX = "use fewer levels"
 def read_yaml(
     text: str, positions: Positions | None = None, duplicates: list[DuplicateKey] | None = None
 ) -> Tree:
-    """Parse YAML (None if empty). Raises SyntaxProblem.
+    """Parse YAML. If it is empty, return None. Raises SyntaxProblem.
 
-    Fills `positions` and `duplicates`; without the latter, a duplicate key is an error.
+    Positions are added to `positions`, and duplicate keys to `duplicates`. If `duplicates` is None, a
+    duplicate key is an error.
     """
     loader = LOADER(text)
     try:
@@ -98,7 +99,7 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder of trees from libyaml's events, with its own stack for deep nesting."""
+    """Builder of trees from libyaml's events. It has its own stack, so deep nesting causes no recursion."""
 
     def __init__(self, positions: Positions | None, duplicates: list[DuplicateKey] | None) -> None:
         self.positions = positions
@@ -222,7 +223,7 @@ class _Builder:
         return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        """Return a key as a string, or _MERGE for an unquoted `<<`."""
+        """Return a key as a string. Return _MERGE for an unquoted `<<`."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be a string", "put the key in quotes")
         if key == "<<" and type(key) is Plain:
@@ -303,9 +304,9 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
-    """Yield the path, start, end and quotation mark of keys in `mappings`.
+    """Yield the path, start, end and quotation mark of each key in `mappings`.
 
-    These must include all parents.
+    If a mapping is in `mappings`, all its parents must be in it too.
     """
     loader: Any = LOADER(text)
     # for each open list or mapping: its path (None if it is not in `mappings`), and its next key or index
@@ -333,7 +334,7 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Advance to the next node. Return its path, or None for a key."""
+    """Advance to the next node, and return its path. Return None if the node is a key."""
     at, key = container
     if at is None:
         return None
@@ -348,7 +349,7 @@ def _next_path(container: list[Any]) -> KeyPath | None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Parse YAML into a syntax tree, or None if it is empty."""
+    """Parse YAML to a syntax tree. If it is empty, return None."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []

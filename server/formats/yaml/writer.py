@@ -1,4 +1,4 @@
-"""YAML writer whose quotes make YAML 1.1 and 1.2 parsers agree."""
+"""YAML writer. It quotes strings so that YAML 1.1 and YAML 1.2 parsers read the same values."""
 
 import io
 import re
@@ -108,7 +108,10 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return True if all YAML parsers read this text as a string, even in brackets if `flow`."""
+    """Return True if all YAML parsers read this unquoted text as a string.
+
+    If `flow` is set, this must also be true inside brackets.
+    """
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):
@@ -124,9 +127,10 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """Return a key and value. `flow` writes brackets, and `offset` is the indentation of lists.
+    """Return a key and its value as YAML.
 
-    `quote` is the previous quotation mark, or ESCAPED for a string on a single line.
+    If `flow` is set, lists and mappings are written in brackets. `offset` is the indentation of lists.
+    `quote` is the quotation mark that the value had before, or ESCAPED to write a string on a single line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)

@@ -20,7 +20,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class AtLeast(query.Query):  # type: ignore[misc]
-    """Query for at least `min_matches` of `parts`. More matches score higher."""
+    """Query for documents that match at least `min_matches` of `parts`. More matches give a higher score."""
 
     def __init__(self, parts: Sequence[Any], min_matches: int) -> None:
         self.parts, self.min_matches = parts, min_matches
@@ -84,9 +84,9 @@ class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words, each a list of terms.
+    """Query for a sequence of words. Each word is a list of terms.
 
-    If `start` is set, only in the attribute whose positions begin there.
+    If `start` is set, the phrase must be in the attribute whose positions begin at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -173,9 +173,9 @@ class QueryCompiler:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, require_all: bool) -> Any | None:
-        """Return the query, or None if nothing can match.
+        """Return the query, or None if no version can match.
 
-        If `require_all` is False, one matching clause is enough.
+        If `require_all` is False, a version matches if one of the clauses matches.
         """
         strict: list[Any] = []
         words: list[Any] = []

@@ -30,7 +30,10 @@ SCORE_DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Best matches (score and key), and matches by group. `unknown` words are in no visible version."""
+    """The best matches (score and key), and the number of matches in each group.
+
+    The words in `unknown` are in no visible version.
+    """
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -38,7 +41,7 @@ class Hits:
 
 
 class _BestMatches:
-    """The `limit` best matches, ordered by score and key for stable pages."""
+    """The `limit` best matches. They are sorted by score and then by key, so that pages stay the same."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -97,8 +100,8 @@ class IndexReader:
     ) -> Hits:
         """Return the `limit` best versions in requested groups, and count the matches in all visible groups.
 
-        `numbers` maps attributes to numbers. `documents` counts visible versions by language. Raises
-        LimitError.
+        `numbers` maps attributes to their numbers in the index. `documents` is the number of visible versions
+        of each language. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -119,7 +122,7 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], is_visible_group: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the best correction for a word, among visible words."""
+        """Return the best correction for a word, or None. Only words in visible versions are suggested."""
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, is_visible_group, {}, budget)
         similar: list[tuple[int, int, str]] = []

@@ -1,4 +1,7 @@
-"""Schema of the index: one Whoosh document for each version, and fields such as `text_en`."""
+"""Schema of the index.
+
+Each version of a document is one Whoosh document, with fields such as `text_en`.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +18,7 @@ EVERY_DOCUMENT_TERM = "\0"  # a term in all documents of a language
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field that accepts postings instead of text."""
+    """Whoosh field to which postings are passed instead of text."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored

@@ -1,4 +1,4 @@
-"""Term statistics, which don't reveal words in hidden versions."""
+"""Statistics of terms. They are computed so that they don't reveal words in hidden versions."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,10 @@ _LOG2_POSTINGS_PER_STEP = 3  # Reading the postings of 8 documents costs one ste
 
 
 class Statistics:
-    """Term statistics of visible groups, which have `documents` versions by language."""
+    """Statistics of terms in visible groups.
+
+    `documents` is the number of visible versions of each language.
+    """
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ _UNUSED_PREFIX = "/.bifolio"  # No object has this prefix, so listing it is a fa
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """Object in a bucket listing. `key` does not contain the configured prefix."""
+    """Object in a bucket listing. `key` excludes the configured prefix."""
 
     key: str
     size: int
@@ -63,7 +63,7 @@ class ListedObject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStat:
-    """Modification time and entity tag (ETag) of an object."""
+    """Modification time and entity tag (ETag)."""
 
     modified: datetime
     tag: str
@@ -71,7 +71,7 @@ class ObjectStat:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedObject:
-    """Result of downloading an object: its SHA-256 hash, entity tag and attributes."""
+    """Result of downloading an object."""
 
     sha256: str
     tag: str
@@ -249,7 +249,7 @@ class Bucket:
         return DownloadedObject(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
 
     def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
-        """Upload a file, which replaces any existing object with this key. Return its entity tag."""
+        """Upload a file, replacing any existing object. Return its entity tag."""
         with self._requesting():
             made = obstore.put(
                 self._store,
@@ -266,7 +266,7 @@ class Bucket:
             return obstore.sign(self._store, "GET", key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Raise BucketError if the bucket is unreachable or denies access to it."""
+        """Raise BucketError if the bucket is unreachable or denies access."""
         for _ in self.list_objects(_UNUSED_PREFIX):
             return
 

@@ -1,4 +1,4 @@
-"""Local cache of bucket objects, with a limit on its size."""
+"""Size-limited local cache of bucket objects."""
 
 import os
 import tempfile
@@ -29,7 +29,7 @@ class Source(Protocol):
     """Place to fetch objects from, such as a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float) -> None:
-        """Write an object's bytes to `into`. Raises BucketError."""
+        """Write an object's content to `into`. Raises BucketError."""
 
 
 class LocalObjectCache:

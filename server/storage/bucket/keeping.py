@@ -54,7 +54,7 @@ class Target(Protocol):
     """Place to upload objects to, such as a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file. Return False if the object already exists. Raises BucketError."""
+        """Upload a file. Return False if the object already existed. Raises BucketError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,7 @@ class MediaUploader:
     placeholders: bool = False
 
     def upload(self, source: Path, extension: str) -> StoredFile:
-        """Upload a file and its resized variants.
-
-        Raises BucketError, or OSError if `source` can't be read.
-        """
+        """Upload a file and its variants. Raises BucketError, or OSError if `source` can't be read."""
         ext = bucket_extension(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

@@ -78,7 +78,7 @@ class _SeenObject:
 
 
 class _Download:
-    """Writer to a file that also keeps the first bytes of the file in `head`."""
+    """Writer that also keeps the file's first bytes in `head`."""
 
     def __init__(self, into: IO[bytes]) -> None:
         self._into, self.head = into, b""
@@ -89,7 +89,7 @@ class _Download:
 
 
 class SharedImages:
-    """Client for the transformed images in the bucket, shared by the threads of a process."""
+    """Client for the transformed images, shared by a process's threads."""
 
     def __init__(self) -> None:
         # Saves a request to the bucket, some 10 ms.
@@ -220,7 +220,7 @@ class SharedImages:
             self._added, self._full_until = sys.maxsize, time.monotonic() + FULL_S
 
     def _run_later(self, task: Callable[[], None]) -> bool:
-        """Run a task in the background. Return False if too many tasks are already waiting."""
+        """Run a task in the background. Return False if too many wait."""
         with self._lock:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="shared-images", daemon=True)

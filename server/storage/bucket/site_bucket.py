@@ -1,4 +1,4 @@
-"""Access to a site's bucket, with a limit on the number of transfers at the same time."""
+"""Access to a site's bucket, with a limit on concurrent transfers."""
 
 import threading
 import time
@@ -71,7 +71,7 @@ class SiteBucket:
         return open_bucket(settings).sign(object_.key, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Return True if the bucket is reachable, or if no bucket is configured."""
+        """Return True if the bucket is reachable or none is configured."""
         if not settings.media.store:
             return True
         with self._checking:

@@ -1,4 +1,4 @@
-"""References to bucket objects, as written in the description files of media files."""
+"""References to bucket objects in description files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -75,7 +75,7 @@ class StoredFile:
 
 
 def bucket_extension(extension: str) -> str:
-    """Return the extension for an object's key, or "" if `extension` has invalid characters."""
+    """Return an extension for bucket keys, or "" if it has invalid characters."""
     return extension.lower() if _EXT.fullmatch(extension) else ""
 
 
@@ -85,7 +85,7 @@ def is_stored(description: Tree) -> bool:
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse the references in a description file. Raises ValueError with a message for users."""
+    """Parse a description file's references. Raises ValueError with a message for users."""
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})

@@ -1,4 +1,4 @@
-"""Commits to branches that are not checked out. Git hooks do not run."""
+"""Commits to branches that are not checked out. Hooks do not run."""
 
 import os
 import tempfile

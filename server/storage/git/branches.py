@@ -1,4 +1,4 @@
-"""Local branches. The functions raise GitError, and don't change any working tree."""
+"""Local branches. The functions raise GitError, and leave working trees unchanged."""
 
 import time
 from collections.abc import Sequence
@@ -146,7 +146,7 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref`. Return False if the branch is not at `before`."""
+    """Run `git update-ref`, or return False if the branch is not at `before`."""
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:
@@ -187,7 +187,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def worktree_of(root: Path, name: str) -> str:
-    """Return the folder in which a branch is checked out, or "" if it is not checked out."""
+    """Return the folder in which a branch is checked out, or "" if there is none."""
     output = git_or_fail(root, "for-each-ref", "--format=%(worktreepath)", BRANCH_PREFIX + name)
     return output.rstrip("\n")
 

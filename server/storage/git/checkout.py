@@ -47,7 +47,7 @@ def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace the files at `paths` with their versions in a commit. Submodules are left out.
+    """Replace files with their versions in a commit, except submodules.
 
     Raises CommitError or OSError.
     """

@@ -1,6 +1,6 @@
-"""Git commands that are safe in untrusted repositories.
+"""Safe git commands in untrusted repositories.
 
-The exception is `git_as_owner`, which runs the repository's hooks, filters and signing program.
+Only `git_as_owner` runs the repository's hooks, filters and signing program.
 """
 
 import logging
@@ -145,7 +145,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command, and return its output as text. Raises GitError if it returns an error."""
+    """Run a git command, and return text. Raises GitError."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -158,7 +158,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command, and return its output. Raises GitError if it returns an error."""
+    """Run a git command. Raises GitError."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -311,7 +311,7 @@ def is_disk_full_error(stderr: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of all git filters, or None if one of them can't be disabled. Raises GitError."""
+    """Return all git filters, or None if one can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))

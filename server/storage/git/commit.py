@@ -58,7 +58,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author that `git commit` would use, or None if git has no author configured."""
+    """Return the author for `git commit`, or None if git knows none."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -69,7 +69,7 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """Input for creating a commit. Times are in seconds since 1970."""
+    """Input for a commit. Times are in seconds since 1970."""
 
     files: Mapping[str, bytes | Path | None]  # new contents: bytes, a file to copy, or None to delete
     message: str
@@ -149,7 +149,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head`, and return its id. The branch is not moved."""
+    """Create a commit on top of `head` without moving the branch."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.author_time} +0000".encode(),
@@ -257,7 +257,7 @@ def _commit_tree(repository: Repository, new: NewCommit, head: str, environment:
 
 
 def run_hook(repository: Repository, environment: dict[str, str], name: str, *arguments: str) -> None:
-    """Run a git hook, if it exists. Raises CommitError if the hook fails."""
+    """Run a git hook if it exists. Raises CommitError if it fails."""
     command = ("hook", "run", "--ignore-missing", name, "--", *arguments)
     try:
         git_as_owner(repository.root, *command, environment=environment)

@@ -47,7 +47,7 @@ class PendingWrite:
 
     @property
     def alone(self) -> bool:
-        """Whether this write gets a commit of its own."""
+        """True if this write gets its own commit."""
         return self.asked or bool(self.joins)
 
 
@@ -114,10 +114,7 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def recover(self, root: Path) -> bool:
-        """Queue or drop the staged writes of processes that were killed.
-
-        Return True if files have changed.
-        """
+        """Queue or drop the staged writes of killed processes. Return True if files changed."""
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
         # that staged these writes were killed.

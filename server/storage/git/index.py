@@ -1,4 +1,4 @@
-"""Changes to git's index, which is locked during the changes. The functions raise CommitError."""
+"""Changes to git's index under its lock. The functions raise CommitError."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """A locked git index. `before` is the mark of the old index."""
+    """A locked index. `before` is the old index's mark."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before

@@ -1,4 +1,4 @@
-"""Log of commits and the files that they change, cached on disk."""
+"""Commit log with changed files, cached on disk."""
 
 import json
 import math
@@ -48,7 +48,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits. They are stored in a file in `folder`, or only in memory if `folder` is None."""
+    """Cache of commits in a file in `folder`, or in memory if that is None."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -57,7 +57,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. Raises GitError."""
+        """Add a commit and its ancestors, or raise GitError."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -163,15 +163,12 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None) -> list[Commit]:
-    """Return the newest `limit` commits that are selected by revisions such as `main` and `^main`.
-
-    Raises GitError.
-    """
+    """Return the newest `limit` commits that revisions such as `main` and `^main` select. Raises GitError."""
     return _read(root, revisions, "-c", *([] if limit is None else [f"-n{limit}"]))
 
 
 def read_merges(root: Path, ids: Collection[str]) -> list[Commit]:
-    """Return merge commits, with their changes compared with the first parent. Raises GitError."""
+    """Return merge commits with their changes to the first parent. Raises GitError."""
     return _read(root, ids, "--no-walk=unsorted", "--first-parent", "-m") if ids else []
 
 

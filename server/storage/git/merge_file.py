@@ -41,7 +41,7 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of `base` line by line. Return None if git can't merge them."""
+    """Merge two versions of `base` by line. Return None if git can't merge them."""
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
     end = "\n" if merge_flag(*(text.endswith("\n") for text in texts)) else ""
@@ -120,7 +120,7 @@ def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequ
 
 
 def conflict_style() -> str:
-    """Return the value of git's setting `merge.conflictStyle`, or "" if it is not set."""
+    """Return git's `merge.conflictStyle` setting, or "" if it is not set."""
     try:
         done = subprocess.run(
             ["git", "config", "merge.conflictStyle"],

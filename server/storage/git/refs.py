@@ -1,4 +1,4 @@
-"""Conversion of names and times to commits."""
+"""Resolution of names and times to commits."""
 
 import os
 import re
@@ -26,7 +26,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """Return the id of the checked-out commit, or "" if there are no commits yet. Raises GitError."""
+    """Return the checked-out commit, or "" before the first one. Raises GitError."""
     name = _read_head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _read_ref_file(root, name):
         return commit
@@ -34,13 +34,13 @@ def head_commit(root: Path) -> str:
 
 
 def checked_out_branch(root: Path) -> str:
-    """Return the name of the checked-out branch, or "" if HEAD is detached."""
+    """Return the checked-out branch, or "" if HEAD is detached."""
     name = _read_head(root) or (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
     return name.removeprefix(BRANCH_PREFIX) if name.startswith(BRANCH_PREFIX) else ""
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit that a ref such as `refs/heads/main` points to, or "" if there is no such ref."""
+    """Return the commit of a ref such as `refs/heads/main`, or "" if there is no such ref."""
     if commit := _read_ref_file(root, name):
         return commit
     if not _may_exist(root, name):
@@ -72,7 +72,7 @@ def _read_ref_file(root: Path, name: str) -> str:
 
 
 def _may_exist(root: Path, name: str) -> bool:
-    """Return False if a ref certainly does not exist. This does not start git."""
+    """Return False if a ref certainly does not exist, without starting git."""
     place = location(root)
     if place is None:
         return False
@@ -149,7 +149,7 @@ def branch_commit(root: Path, name: str) -> str:
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Return True if a commit is an ancestor of `later`, or the same commit. Raises GitError."""
+    """Return True for an ancestor or the same commit. Raises GitError."""
     try:
         return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
     except LookupError:
@@ -171,13 +171,13 @@ def _is_ancestor(root: Path, commit: str, later: str) -> bool:
 
 
 def are_commits(root: Path, *ids: str) -> bool:
-    """Return True if all ids are ids of existing commits. Raises GitError."""
+    """Return True if all ids are commits. Raises GitError."""
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
 def commits_outside_history(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the commits that don't exist, or are not ancestors of `later`. Raises GitError."""
+    """Return the commits that don't exist or are not in the history of `later`. Raises GitError."""
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}

@@ -1,4 +1,4 @@
-"""Fetching from and pushing to remotes, without password prompts and with timeouts."""
+"""Fetching and pushing, without prompts and with timeouts."""
 
 import os
 import re
@@ -82,7 +82,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _CommandResult:
-    """Result of a git command, with its output truncated. `status` is None after a timeout."""
+    """Result of git with truncated output. `status` is None after a timeout."""
 
     status: int | None
     stdout: str
@@ -90,7 +90,7 @@ class _CommandResult:
 
 
 def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch. Return the id of its commit, or "" if the remote has no such branch.
+    """Fetch a branch. Return its commit, or "" if there is no such branch.
 
     Raises RemoteTimeoutError or RemoteAccessError.
     """
@@ -177,7 +177,7 @@ def tracked_commit(root: Path, remote: str, branch: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the output of a remote as one line of printable characters. Credentials are removed."""
+    """Return a remote's output as one printable line without credentials."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 
@@ -262,7 +262,7 @@ def _wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> int:
 
 
 class _Reader:
-    """Thread that reads all output of a command, but keeps only _MAX_OUTPUT_BYTES of it."""
+    """Thread that reads all output, but keeps only _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""

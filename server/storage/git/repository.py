@@ -1,4 +1,4 @@
-"""A site's git repository: where it is, its checked-out commit and its locks."""
+"""A site's git repository: its location, HEAD and locks."""
 
 import os
 import time
@@ -39,7 +39,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of the site's repository, or None if there is no readable one. Raises GitError."""
+    """Return the repository's location, or None if none is readable. Raises GitError."""
     git_folder_id = git_folder_id_of(root)
     try:
         return _location(root, git_folder_id) if git_folder_id else None
@@ -58,10 +58,7 @@ def _location(root: Path, git_folder_id: object) -> Location:
 
 
 def git_folder_id_of(root: Path) -> object:
-    """Return an id of the nearest `.git` in the site's folder or its parents.
-
-    Return None if there is none.
-    """
+    """Return an id of the nearest `.git` at or above the site, or None if there is none."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -175,7 +172,7 @@ class Repository:
         return self.folder / "index"
 
     def head(self) -> str:
-        """Return the id of the checked-out commit, or "" if there are no commits yet. Raises GitError."""
+        """Return the checked-out commit, or "" before the first one. Raises GitError."""
         commit = head_by_git(self.root)
         if not commit:  # This raises GitError if the repository was removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")
@@ -227,7 +224,7 @@ def full_path(prefix: str, path: str) -> str:
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the site's repository. Raises CommitError if there is no readable one."""
+    """Return the site's repository. Raises CommitError if none is readable."""
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
     folder, prefix, kind, hooks = output.split("\n")[:4]

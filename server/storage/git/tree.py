@@ -107,7 +107,7 @@ def write_blob(root: Path, data: bytes) -> str:
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy the bytes of a blob to the file `into`. Return False if the blob is missing."""
+    """Copy a blob to a file. Return False if it is missing."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:

@@ -1,4 +1,4 @@
-"""Log of problems with git. Each cause is logged only once until git works again."""
+"""Log of git problems. Each cause is logged once, until git works again."""
 
 import logging
 import mmap
@@ -51,7 +51,7 @@ _BITS = 64
 
 
 class AffectedTask(IntEnum):
-    """Task that a problem with git can prevent or delay."""
+    """Task that a git problem prevents or delays."""
 
     COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
@@ -66,7 +66,7 @@ _NOTES = (AffectedTask.DETACHED, AffectedTask.SUBMODULES)  # git works in spite 
 
 
 class TroubleLog:
-    """Log of a site's problems with git, shared by forked processes."""
+    """Log of a site's git problems, shared by forked processes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -105,7 +105,7 @@ class TroubleLog:
 # Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return the log of a site. The first call must be before worker processes are forked."""
+    """Return a site's log. Must be called before workers are forked."""
     return TroubleLog(root)
 
 

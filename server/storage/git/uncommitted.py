@@ -58,7 +58,7 @@ def changed_paths(
 
 
 def paths_not_in_commit(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of the `paths` whose files on disk differ from the last commit. Raises GitError."""
+    """Return the `paths` that differ on disk from the last commit. Raises GitError."""
     if not paths or git_folder(root) is None or not head_commit(root):
         return frozenset(paths)
     folders = sorted({f"{path.rpartition('/')[0]}/" for path in paths if "/" in path})

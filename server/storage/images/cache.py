@@ -64,7 +64,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of dimensions and hashes of images. Paths are relative to content/uploads/."""
+    """Cache of facts about images. Paths are relative to content/uploads/."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
@@ -79,7 +79,7 @@ class ImageCache:
         self._load()
 
     def measure_in_advance(self, source: Path, extension: str) -> None:
-        """Measure and hash an image before the write lock is acquired, because this can take long."""
+        """Measure and hash an image before the write lock is held."""
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
@@ -290,6 +290,6 @@ def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], extension: str) -> Picture:
-    """Measure an image. If it needs variants, also hash it. Raises OSError or ValueError."""
+    """Measure an image, and hash it if it needs variants. Raises OSError or ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), extension)
     return Picture(image_size, key_of(file) if should_have_variants(image_size, extension) else "")

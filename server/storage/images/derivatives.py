@@ -58,7 +58,7 @@ class Derivative:
 
 
 class BucketCopy(Protocol):
-    """Access to a transformed image in the bucket. Any machine may have stored it."""
+    """Transformed image in the bucket, stored by any machine."""
 
     def fetch(self, into: IO[bytes]) -> str:
         """Download the image, and return its format. Return "" if the download fails."""
@@ -118,7 +118,7 @@ class Derivatives:
         self._failed_later: Cache[str, float] = Cache(MAX_CACHE_ENTRIES, _one)
 
     def find(self, key: str) -> Derivative | None:
-        """Open an image in the cache, or return None. A damaged image is deleted."""
+        """Open a cached image. Deletes it if it is damaged."""
         path, mark = self._verified.get(key) or (None, None)
         path = path or self._path_of(key)
         if path is None:

@@ -1,4 +1,4 @@
-"""Search for the part of an image with the most detail (`crop=entropy`)."""
+"""Search for an image's most detailed part (`crop=entropy`)."""
 
 from collections.abc import Sequence
 from itertools import accumulate

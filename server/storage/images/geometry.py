@@ -1,4 +1,4 @@
-"""Geometry of image transformations."""
+"""Geometry of transformations."""
 
 from dataclasses import dataclass, replace
 
@@ -40,7 +40,7 @@ def _point(transformation: Transformation) -> tuple[float, float]:
 
 
 def clip_rectangle(image: ImageSize, rectangle: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """Clip a rectangle (left, top, width, height) to the image. Return (left, top, right, bottom)."""
+    """Clip (left, top, width, height) to the image. Return (left, top, right, bottom)."""
     left, top = min(rectangle[0], image.width - 1), min(rectangle[1], image.height - 1)
     return left, top, min(left + rectangle[2], image.width), min(top + rectangle[3], image.height)
 

@@ -54,7 +54,7 @@ def has_signature(data: bytes, format_: str) -> bool:
 
 
 def is_text(content: Path | bytes) -> bool:
-    """Return True if the first bytes of a file are valid UTF-8."""
+    """Return True if the first bytes are UTF-8."""
     if isinstance(content, bytes):
         head = content[:_TEXT_BYTES]
     else:

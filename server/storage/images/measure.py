@@ -1,4 +1,4 @@
-"""Image dimensions, read from the headers of files."""
+"""Image dimensions from file headers."""
 
 import time
 import warnings
@@ -30,7 +30,7 @@ _CHUNK_HEAD_BYTES = 8  # length and type of a PNG's chunk
 
 
 def measure(file: IO[bytes], extension: str) -> ImageSize | None:
-    """Return the dimensions of an image, or None if they can't be determined."""
+    """Return the dimensions, or None if they are unknown."""
     extension = extension.lower()
     try:
         head = cast(IO[bytes], _Head(file))
@@ -84,7 +84,7 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation. Return 1 if it is invalid, or if it comes after the pixel data."""
+    """Return the EXIF orientation, or 1 if it is invalid or follows the pixel data."""
     if image.format == "TIFF":  # Pillow rotates these images itself.
         return 1
     if image.format == "AVIF":  # Its boxes contain the orientation. Pillow would also search the XMP data.

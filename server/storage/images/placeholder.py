@@ -1,4 +1,4 @@
-"""Placeholder and main color of an image. Pages can display them until the image is loaded."""
+"""Placeholder and main color, displayed until an image is loaded."""
 
 import blurhash
 from PIL import Image

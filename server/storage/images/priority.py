@@ -1,4 +1,4 @@
-"""Scheduling priority of the processes that transform images."""
+"""Scheduling priority of image processes."""
 
 import ctypes
 import os
@@ -19,10 +19,7 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 
 
 def lower_priority() -> None:
-    """Lower the priority of this process and its future child processes.
-
-    If possible, shorten their time slices.
-    """
+    """Lower this process's priority, also for children, and shorten its time slices if possible."""
     os.nice(NICENESS)
     number = _SYSTEM_CALLS.get(platform.machine())
     if number is None:

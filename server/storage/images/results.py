@@ -1,4 +1,4 @@
-"""Format and dimensions of a transformed image, computed before the original is decoded."""
+"""Format and dimensions of a result, before decoding."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Limits on the number of image transformations that wait or run at the same time."""
+"""Limits on waiting and concurrent transformations."""
 
 import threading
 import time
@@ -182,7 +182,7 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Hold one of the slots that all processes share. Raises BusyError if none becomes free in time."""
+        """Hold one of the processes' shared slots. Raises BusyError."""
         locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
         began = time.monotonic()
         while not (held := next((lock for lock in self._allowed(locks, began) if lock.acquire()), None)):
@@ -203,7 +203,7 @@ class TransformationQueue:
 
 @contextmanager
 def _locked(path: Path, deadline: float) -> Iterator[None]:
-    """Lock a file in a `with` block. Raises BusyError if it is still locked after the deadline."""
+    """Lock a file. Raises BusyError after the deadline."""
     lock = FileLock(path)
     while not lock.acquire():
         if time.monotonic() >= deadline:

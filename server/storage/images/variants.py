@@ -1,4 +1,4 @@
-"""Resized variants (formats) of images. They are stored by the hash of the image."""
+"""Resized variants (formats) of images, by image hash."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ PLACEHOLDER_FIELDS = ("placeholder", "color")
 
 
 def should_have_variants(image_size: ImageSize | None, extension: str) -> bool:
-    """Return True if an image can be resized and is larger than the smallest variant."""
+    """Return True if an image can be resized and exceeds the smallest variant."""
     if image_size is None or extension.lower() not in _SCALED_EXTENSIONS:
         return False
     if (
@@ -112,7 +112,7 @@ def read_record(folder: Path, key: str) -> dict[str, Any]:
 
 
 def has_all_variants(folder: Path, key: str, extension: str) -> bool:
-    """Return True if all variants of an image exist and are undamaged."""
+    """Return True if all variants exist undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -203,7 +203,7 @@ def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, extension: str) -> bytes:
-    """Run the program `scale` in a process, and return its output. Raises UnresizableError or OSError."""
+    """Run `scale` in a process. Raises UnresizableError or OSError."""
     arguments = (folder, extension, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
