@@ -16,7 +16,8 @@ _QUALITY = re.compile(r"[01](?:\.\d{0,3})?")
 def prefers_markdown(accept: str) -> bool:
     """Return whether an Accept header prefers Markdown to JSON.
 
-    A wildcard does not count as Markdown. If both have the same quality, JSON wins if the header names it.
+    A wildcard such as `*/*` does not count as Markdown. If both have the same quality, the result is False if
+    the header names JSON.
     """
     accept = accept[:MAX_ACCEPT_CHARS].lower()
     if MARKDOWN not in accept:

@@ -1,4 +1,4 @@
-"""Flask app, which handles all requests except content reads and liveness checks."""
+"""Flask app that handles all requests except content reads and liveness checks."""
 
 from collections.abc import Callable
 from functools import cache, partial

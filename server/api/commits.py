@@ -1,4 +1,4 @@
-"""Commit ids in the headers `Bifolio-After` and `Bifolio-Commit`."""
+"""The headers `Bifolio-After` and `Bifolio-Commit`, which contain commit ids."""
 
 import re
 import threading
@@ -39,9 +39,9 @@ class CommitWaiter:
         self._woken = 0.0
 
     def wait_for_commit(self, environ: Environ, state: State) -> State:
-        """Wait for the requested commit, and return the site's state.
+        """Wait until the requested commit is served, and return the site's state after that.
 
-        Raises ValidationError, or CommitNotServedError after a timeout.
+        Raises ValidationError if the header is invalid, and CommitNotServedError after a timeout.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -116,7 +116,8 @@ FILE_STATUSES = ("200", "206", "304")
 class RequestedCommit:
     """The past commit that a request reads from.
 
-    - `is_permanent`: whether the URL has the full id, and settings don't affect the response.
+    - `is_permanent`: whether the URL contains the full commit id, and the response does not depend on
+      settings.
     - `has_all_images`: whether all resized images of the commit exist.
     """
 
@@ -126,7 +127,7 @@ class RequestedCommit:
 
 
 def with_commit_caching(commit: RequestedCommit, representation: Representation) -> Representation:
-    """Mark a response as immutable if it can never change."""
+    """Return the response, marked as immutable if it can never change."""
     if not (commit.is_permanent and commit.has_all_images) or not (
         representation.etag or representation.status.startswith(FILE_STATUSES)
     ):

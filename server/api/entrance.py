@@ -209,10 +209,11 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def source_state(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
-        """Return the state in which to read or, if `to_write` is set, write a branch's files.
+        """Return the state in which to read a branch's files or, if `to_write` is set, to write them.
 
-        This is the served state if `branch` is "", or if `to_write` is set and the branch does not exist.
-        Raises UnauthorizedError, ForbiddenError, BusyError, or the errors of PastStates.
+        If `branch` is "", this is the served state. If `to_write` is set and the branch does not exist, it is
+        the served state, too. Raises UnauthorizedError, ForbiddenError, BusyError, or the errors of
+        PastStates.
         """
         state = self.site.current()
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
@@ -231,7 +232,7 @@ class Entrance:
             return self.past.state_for_request(commit, state.settings)
 
     def may_wait_long(self, environ: Environ) -> bool:
-        """Return whether the request might wait long for another process."""
+        """Return whether the request might have to wait a long time for another process."""
         if environ["PATH_INFO"].startswith(UPLOADS_URL):
             return bool(environ.get("QUERY_STRING"))  # probably a transformation of an image
         return any(
@@ -411,9 +412,10 @@ class Entrance:
     def _render_requested(
         self, environ: Environ, reader: Reader, params: Params, requested_id: str | None, *, markdown: bool
     ) -> Rendering:
-        """Render a document or list.
+        """Render the requested document or list.
 
-        `fog.md` means the document `fog` as Markdown, unless EXACT_ID is set.
+        The id `fog.md` stands for the document `fog` as Markdown. If EXACT_ID is set in `environ`, it stands
+        for a document `fog.md`.
         """
         try:
             return (

@@ -43,15 +43,15 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode text in which each character stands for one byte of UTF-8."""
+    """Decode UTF-8 text that WSGI represents with one character for each byte."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def apply_forwarded_headers(environ: dict[str, Any], trusted_proxies: tuple[str, ...]) -> None:
     """Replace the client's address and the URL scheme with those that a trusted proxy reports.
 
-    The client is the last address in X-Forwarded-For that is not a trusted proxy; clients can forge earlier
-    ones.
+    X-Forwarded-For is a list of addresses. The client is the last address that does not belong to a trusted
+    proxy, because clients can forge the earlier addresses.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted_proxies):

@@ -76,7 +76,10 @@ def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return a preflight response's CORS headers, or None if they are not allowed."""
+    """Return the CORS headers of the response to a preflight request.
+
+    Return None for other requests, and if the origin is not allowed.
+    """
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None

@@ -39,7 +39,7 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """Log that writes each message once, and at most `max_messages`, across all workers."""
+    """Log that writes each message only once. All workers together write at most `max_messages` messages."""
 
     def __init__(self, max_messages: int) -> None:
         # digests of the logged keys, in memory that forked processes share

@@ -82,7 +82,7 @@ class Identities:
         return opened is not None and opened.directory.accounts.is_read_only
 
     def invalidate(self, key: str) -> None:
-        """Remove an account from the cache, or all if `key` is empty."""
+        """Remove an account from the cache. If `key` is "", remove all accounts."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
@@ -140,7 +140,10 @@ class Identities:
         return self.directory().sessions
 
     def commit_author(self, actor: Actor) -> tuple[str, str]:
-        """Return the author's name and email for commits. "" stands for `git.committer`."""
+        """Return the name and email of the author of the actor's commits.
+
+        If the name or email is "", `git.committer` is used instead.
+        """
         if actor is OWNER:
             return "", ""
         user = self.users.get_cached(actor.user_id) if actor.user_id is not None else None
@@ -160,8 +163,8 @@ class Identities:
     ) -> Actor:
         """Return the actor that an Authorization header identifies. Raises UnauthorizedError.
 
-        - `allow_ended`: accept tokens of sessions that a password change has ended.
-        - `waits`: wait for a database, instead of raising NeedsThreadPool.
+        - `allow_ended`: whether to accept tokens of sessions that a password change has ended.
+        - `waits`: whether to wait for a database. If not, NeedsThreadPool is raised instead.
         """
         credentials, _, role = authorization.partition(ROLE_MARK)
         actor = self._identify(credentials, settings, allow_ended=allow_ended, waits=waits)

@@ -65,7 +65,10 @@ def operation_of(request: Request) -> Operation:
 
 
 def allowed_methods(request: Request) -> tuple[str, ...]:
-    """Return the `Allow` header's methods. Raises NotFoundError for unknown paths outside /api."""
+    """Return the methods for the `Allow` header.
+
+    For an unknown path, raise NotFoundError. If the unknown path begins with `/api/`, return only `OPTIONS`.
+    """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
     if not methods and not path.startswith("/api/"):
@@ -81,9 +84,10 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a JSON or form body. Return None for other media types or an empty body.
+    """Parse a request body that is JSON or a form.
 
-    Raises PayloadTooLargeError or ValidationError.
+    Return None if the body is empty or has another media type. Raises PayloadTooLargeError or
+    ValidationError.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -140,9 +144,9 @@ def actor_of(request: Request, *, allow_ended: bool = False) -> Actor:
 
 
 def require_permission(request: Request, subject: str, action: str, *, allow_ended: bool = False) -> Actor:
-    """Return the request's actor. Raises ForbiddenError.
+    """Return the request's actor. Raises ForbiddenError if the actor lacks the permission.
 
-    `allow_ended` accepts tokens of sessions that a password change has ended.
+    If `allow_ended` is set, tokens of sessions that a password change has ended are accepted.
     """
     actor = actor_of(request, allow_ended=allow_ended)
     if not actor.may(subject, action):

@@ -54,9 +54,11 @@ BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")
 
 
 class Answer(NamedTuple):
-    """A response before its encoding. A body in parts is not compressed.
+    """A response that has not been encoded yet.
 
-    An empty `etag` is computed from the body. `vary` contains request headers.
+    - `body`: the body as bytes, or an iterable of parts. A body in parts is not compressed.
+    - `etag`: the entity tag. If it is "", it is computed from the body.
+    - `vary`: the request headers on which the response depends.
     """
 
     body: bytes | Iterable[bytes]
@@ -69,7 +71,7 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """An encoded response. The body can be empty if only the headers are needed."""
+    """A response that has been encoded. The body can be empty if only the headers are needed."""
 
     status: str
     headers: tuple[Header, ...]
@@ -110,7 +112,7 @@ def send(
     start_response: StartResponse,
     extra_headers: Iterable[Header] = (),
 ) -> Iterable[bytes]:
-    """Send a response, or status 304 if the client's copy is current."""
+    """Send a response. If the client already has this response, send status 304 without a body."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and representation.etag and etag_matches(known, representation.etag):
         start_response("304 Not Modified", [*without(representation.headers, *BODY_HEADERS), *extra_headers])
@@ -158,9 +160,10 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 
 
 def _useful_encoding(encoding: str, size: int, *, is_read: bool) -> str:
-    """Return the encoding, or "" for a small body or a large response to a write.
+    """Return the encoding to use for a body. Return "" if the body must not be compressed.
 
-    If compressing that failed, the client would get an error for a successful write.
+    Small bodies are not compressed. Large responses to writes are not compressed either, because a failed
+    compression would look like a failed write.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (is_read or size <= FAST_COMPRESSION_BYTES) else ""
 

@@ -61,7 +61,10 @@ class StateCache(Generic[K, V]):
 
 
 class CachedResponse(NamedTuple):
-    """Cached response. `users` is the user index's version, or None if it does not matter."""
+    """Cached response.
+
+    `users` is the version of the user index that the response depends on, or None if it depends on no users.
+    """
 
     answer: Representation
     users: int | None
@@ -80,7 +83,7 @@ def past_answer_cache(max_bytes: int = MAX_PAST_BYTES) -> Cache[CacheKey, Cached
 def response_cache_key(
     environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat
 ) -> JsonKey:
-    """Return a content read's cache key, which actors with the same permissions share."""
+    """Return the cache key of a content read. Actors with the same permissions get the same key."""
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
         query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()

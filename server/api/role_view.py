@@ -1,4 +1,4 @@
-"""The header `Bifolio-Role`, with which a read shows what a role would see."""
+"""The header `Bifolio-Role`. With this header, a read returns what a caller with the named role would get."""
 
 from urllib.parse import unquote
 
@@ -12,9 +12,9 @@ READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
 
 
 def narrow_to_role(environ: Environ) -> None:
-    """Add the requested role to the Authorization header, for `Identities.identify`.
+    """Add the role in the header `Bifolio-Role` to the Authorization header. `Identities.identify` reads it.
 
-    Raises ForbiddenError for writes, or ValidationError for an empty header.
+    Raises ForbiddenError for a write, and ValidationError if the header is empty.
     """
     if environ["REQUEST_METHOD"] not in READ_METHODS:
         raise ForbiddenError(READ_ONLY_MESSAGE)
@@ -30,6 +30,9 @@ def is_narrowed(environ: Environ) -> bool:
 
 
 def without_storage(representation: Representation) -> Representation:
-    """Forbid caching, because the caller gets another response without Bifolio-Role."""
+    """Return the response with a header that forbids caching.
+
+    Without the header `Bifolio-Role`, the same caller gets another response.
+    """
     headers = without(representation.headers, "Cache-Control")
     return representation._replace(headers=(*headers, ("Cache-Control", NO_STORE)))

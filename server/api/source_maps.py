@@ -1,6 +1,6 @@
-"""Source maps: invisible characters that tell a preview where a string is stored.
+"""Source maps: invisible characters in a string that tell a preview which attribute contains the string.
 
-The encoding is that of `@vercel/stega`: four zero-width characters for one of JSON.
+The encoding is the same as in `@vercel/stega`: each character of JSON becomes four zero-width characters.
 """
 
 import json
@@ -26,7 +26,7 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode_mark(source: Mapping[str, str]) -> str:
-    """Encode a string's origin as invisible characters (a mark)."""
+    """Return a mark: invisible characters that encode where a string comes from."""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
@@ -55,11 +55,13 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string.
+    """The attribute that a string comes from.
 
-    - `unmarked`: attribute paths whose strings get no marks.
-    - `model`, `kind`: uid and kind ("" for a component) of the string's type.
-    - `names`: the path without list indices.
+    - `unmarked`: the paths of attributes whose strings get no marks.
+    - `model`: the uid of the type that the attribute belongs to.
+    - `kind`: the kind of this type, or "" for a component.
+    - `path`: the attribute's path.
+    - `names`: the attribute's path without list indices.
     """
 
     document_id: str
@@ -83,7 +85,7 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add marks to the strings in a JSON response. Raises LimitError."""
+    """Add a mark to each string in a JSON response that comes from an attribute. Raises LimitError."""
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
     # Long and fractional numbers are copied as text, because converting them could lose precision.
@@ -139,7 +141,10 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def mark_blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first string of each block or list item, and images' alternative texts."""
+        """Mark the first string of each block and of each list item.
+
+        Also mark the alternative texts of images.
+        """
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)

@@ -27,7 +27,7 @@ _TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return a webhook request's body. `drafts` tells whether it can contain drafts."""
+    """Return the body of a request to a webhook. If `drafts` is not set, it contains no content of drafts."""
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
     if event.is_media:
@@ -51,7 +51,10 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the event's document, or only ids for deleted documents and hidden drafts."""
+    """Return the JSON of the event's document.
+
+    For a deleted document or a hidden draft, it contains only ids.
+    """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
         "id": derive_id(event.uid, event.document_id, event.locale),
@@ -79,9 +82,9 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> Selection:
-    """Return a selection that populates all but relations to users.
+    """Return a selection that populates everything except relations to users.
 
-    No component in `enclosing` (uids) is populated again.
+    `enclosing` contains the uids of the enclosing components, which are not populated again.
     """
     nodes = []
     for name in type_.populatable:

@@ -141,10 +141,11 @@ def serve(
     report: Report,
     loaded_after: int = 0,
 ) -> None:
-    """Serve a site until SIGTERM or until the next generation takes over.
+    """Serve a site until SIGTERM arrives or the next generation takes over.
 
-    Each worker of the first generation calls `ready`. After each change of files, one process calls `report`.
-    For later generations, `loaded_after` is the end of the change log before the site was loaded.
+    - `ready`: a function that each worker of the first generation calls.
+    - `report`: a function that one of the processes calls after each change of files.
+    - `loaded_after`: in later generations, the end of the change log before the site was loaded.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site = time.perf_counter(), shared.log, opened.site
@@ -258,7 +259,7 @@ def make_app(
     hints: Hints | None = None,
     identities: Identities | None = None,
 ) -> Entrance:
-    """Create the WSGI app. It imports Flask handlers on first use."""
+    """Create the WSGI app. The Flask handlers are imported when they are first used."""
     settings = site.state.settings
     identities = identities or Identities(site.folder, settings, key=key)
     past, monitored = (

@@ -41,8 +41,8 @@ MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 class Token:
     """An API token, without its secret string.
 
-    - `branch_only`: can't write to the served branch.
-    - `maker`: an actor such as `user:3`, or None for a command.
+    - `branch_only`: whether the token does not permit writes to the served branch.
+    - `maker`: the actor who created the token, such as `user:3`, or None if a command created it.
     """
 
     name: str
@@ -107,9 +107,10 @@ class Accounts:
         maker: str | None = None,
         ends_by: str | None = None,
     ) -> str:
-        """Create a token that expires by `ends_by`, and return its secret string.
+        """Create a token, and return its secret string.
 
-        Raises SetupError if the name is taken, ignoring case.
+        If `ends_by` is given, the token expires at this time at the latest. Raises SetupError if another
+        token has the same name, regardless of upper and lower case.
         """
         # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
@@ -152,9 +153,9 @@ class Accounts:
 
     @contextmanager
     def write_transaction(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Begin a write transaction.
+        """Begin a write transaction. Yield a connection and an empty list.
 
-        The caller must add the cache keys of changed accounts to the list.
+        The caller must add the cache key of each changed account to the list.
         """
         changed: list[str] = []
         try:

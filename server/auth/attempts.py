@@ -18,10 +18,10 @@ MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another proce
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """The maximum number of attempts within `window_s`.
+    """The maximum number of attempts within `window_s` seconds.
 
-    - `pair`: for one account from one address.
-    - `devices`: additional attempts from an account's known devices.
+    - `pair`: the maximum for one account from one address.
+    - `devices`: the additional attempts that an account's known devices can make.
     """
 
     pair: int
@@ -46,7 +46,7 @@ class AttemptLimiter:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def count_attempt(self, attempt: Attempt) -> CountedKeys | None:
-        """Count an attempt before it is made. Return None if a limit is reached."""
+        """Count an attempt before it is made. Return None if it exceeds a limit, and must not be made."""
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
                 return self._count(_Keys.for_attempt(self._kind, attempt))
@@ -71,7 +71,7 @@ class AttemptLimiter:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def record_success(self, attempt: Attempt, counted: CountedKeys | None = None) -> None:
-        """Stop counting an attempt, and remember its address and device."""
+        """Remove a successful attempt from the counts, and remember its address and device as known."""
         keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)

@@ -1,4 +1,4 @@
-"""The objects for a site's users, tokens and logins."""
+"""Objects through which a site's users, tokens and logins are read and changed."""
 
 import hmac
 from contextlib import suppress
@@ -49,7 +49,7 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store the signing key's digest. Return whether the digest has changed."""
+    """Store a digest of the signing key. Return whether another digest was stored before."""
     # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

@@ -30,7 +30,10 @@ def may_see_file(actor: Actor, claim: PathClaim) -> bool:
 
 
 def require_document_source(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
-    """Raise ForbiddenError if the actor may not read a type's files or, with `draft`, its drafts."""
+    """Raise ForbiddenError if the actor may not read the files of a content type.
+
+    If `draft` is set, the actor must be allowed to read drafts, too.
+    """
     # With `options.draftWhen` (`draft_key`), any file can contain a draft.
     require_source(actor, "read", schema)
     require(actor, type_, "find" if type_.kind == "singleType" else "findOne")

@@ -31,7 +31,10 @@ class CredentialCache:
     # (`anew`) before they reject a request.
 
     def __init__(self, watch: ChangeDetector | None) -> None:
-        """`watch` is None for a database server."""
+        """Create an empty cache.
+
+        `watch` detects changes to an SQLite file. It is None for a database server.
+        """
         self._watch = watch
         # The cache saves 0.13 of the 0.17 ms that a repeated read with an API token takes.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
@@ -41,9 +44,10 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, bypass_cache: bool = False
     ) -> T | None:
-        """Return a key's cached value, or else the value that `read` returns.
+        """Return the cached value of a key. If there is none, return the value that `read` returns.
 
-        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be queried.
+        Raises UnavailableError. Raises NeedsThreadPool if a database server must be queried and `waits` is
+        False.
         """
         if self._watch is not None:
             return self._get_unchanged(self._watch, key, read, bypass_cache=bypass_cache)

@@ -1,4 +1,4 @@
-"""JSON Web Tokens for users."""
+"""JSON Web Tokens, with which users authenticate their requests."""
 
 import time
 from datetime import datetime

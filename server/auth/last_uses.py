@@ -1,4 +1,7 @@
-"""Times at which API tokens and users were last active, to within NOTE_INTERVAL_S."""
+"""The times at which API tokens and users were last active.
+
+Each time is accurate to NOTE_INTERVAL_S seconds.
+"""
 
 import os
 import threading
@@ -20,7 +23,10 @@ _SAVE = (
 
 
 class LastUses:
-    """Times at which callers were last active. Thread-safe. Requests never wait for the database."""
+    """The times at which callers were last active.
+
+    A request never waits until a time is stored. Thread-safe.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -68,7 +74,7 @@ class LastUses:
                 self._unsaved = {**rows, **self._unsaved}
 
     def close(self) -> None:
-        """Stop the thread. Unsaved times are lost."""
+        """Stop the thread that stores the times. Times that have not been stored are lost."""
         with self._lock:
             if self._writer is not None:
                 self._writer[1].cancel()

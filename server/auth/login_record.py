@@ -10,7 +10,9 @@ MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored in login attempts, becau
 class Login:
     """A user's login.
 
-    It ends if the user's `sessions` changes. `turn` is the number of renewals.
+    - `sessions`: the user's `sessions` at the time of the login. If the user's `sessions` changes, the login
+      ends.
+    - `turn`: how often the login has been renewed.
     """
 
     id: str
@@ -27,7 +29,11 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login attempt. `identifier` is normalized by `name_key`. `device` can be ""."""
+    """A login attempt.
+
+    - `identifier`: the user name or email address as typed, normalized by `name_key`.
+    - `device`: the id of the device, or "" if it is unknown.
+    """
 
     account: str
     identifier: str

@@ -1,4 +1,4 @@
-"""Logins that clients can renew with refresh tokens (`auth.refresh`)."""
+"""Logins, which clients can renew with refresh tokens if `auth.refresh` is on."""
 
 import secrets
 from dataclasses import astuple, fields
@@ -44,7 +44,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if it has ended or was renewed after `turn`."""
+        """Renew a login. Return None if it has ended, or if the number of its renewals is not `turn`."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None

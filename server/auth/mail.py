@@ -1,4 +1,4 @@
-"""Emails, which are only logged without a mail server."""
+"""Sending of emails. If no mail server is set, emails are written to the log instead."""
 
 import logging
 import os
@@ -49,7 +49,10 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send or log an email. Return False if sending fails."""
+    """Send an email. If no mail server is set, write the email to the log instead.
+
+    Return False if sending the email fails.
+    """
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())

@@ -1,4 +1,4 @@
-"""Password hashing with argon2, one password at a time in each process."""
+"""Password hashing with argon2. Each process hashes one password at a time."""
 # Hashing takes a tenth of a second and 64 MB of memory.
 
 from argon2 import PasswordHasher

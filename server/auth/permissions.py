@@ -1,4 +1,4 @@
-"""Actors and their permission checks."""
+"""Actors, and functions that check their permissions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,8 +24,9 @@ SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS, SETTINGS, TOKEN, WEBHOOK = 
 class Actor:
     """The sender of a request.
 
-    - `reading`: has all READ_ACTIONS.
-    - `branch_only`: can't write to the served branch.
+    - `everything`: whether the actor has all permissions.
+    - `reading`: whether the actor has the permissions for all READ_ACTIONS.
+    - `branch_only`: whether the actor must not write to the served branch.
     """
 
     name: str
@@ -42,10 +43,10 @@ class Actor:
 
 
 def forbidden(actor: Actor, subject: str, action: str, *, is_type: bool = True) -> ForbiddenError:
-    """Return the error for a missing permission.
+    """Return the error for an actor who lacks a permission.
 
-    Its details are empty if the actor is the public or can't see the content type. Pass `is_type=False` for
-    other subjects.
+    If the actor is the public, or can't see the content type, the error's details do not name the permission.
+    If `subject` is not a content type, pass `is_type=False`.
     """
     permission = f"{subject}.{action}"
     is_seen = not is_type or any(p.startswith(f"{subject}.") for p in actor.permissions) or actor.reading

@@ -23,9 +23,10 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow_query(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """Restrict a query to what the actor may read. `own_draft`: the actor has just written the draft.
+    """Return the query, restricted to what the actor may read.
 
-    Raises ForbiddenError for hidden drafts, or KeyNameError for a filter or sort key.
+    If `own_draft` is set, the query reads a draft that the actor has just written. Raises ForbiddenError if
+    drafts are hidden from the actor, and KeyNameError if the actor may not use a key in a filter or sort.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):

@@ -32,7 +32,7 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """Return the signing key, creating its file if necessary. Raises SetupError."""
+    """Return the signing key. If there is none, create a file that contains a new key. Raises SetupError."""
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
     try:
@@ -79,9 +79,9 @@ def previous_key(root: Path) -> PreviousKey | None:
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Replace the signing key. The old one remains valid for `grace_s` seconds.
+    """Replace the signing key. Tokens that are signed with the old key remain valid for `grace_s` seconds.
 
-    Raises SetupError, for example if an environment variable sets the key.
+    Raises SetupError, for example if an environment variable contains the key.
     """
     # The old key is saved first, so tokens remain valid even if the replacement is interrupted.
     if os.environ.get(KEY_VARIABLE) is not None:

@@ -45,7 +45,12 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class UserChanges:
-    """The users changed since a version, the number of all users, and the current version."""
+    """Changes to users since a version.
+
+    - `users`: the users that have changed.
+    - `count`: the number of all users.
+    - `version`: the current version.
+    """
 
     users: list[User]
     count: int
@@ -53,7 +58,10 @@ class UserChanges:
 
 
 def violated_rule(name: str, value: str, min_chars: int = 1) -> str:
-    """Return the violated rule, such as "must be a valid email", or ""."""
+    """Return the rule that a value violates, such as "must be a valid email".
+
+    Return "" if the value is valid.
+    """
     # The maximum length is checked first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):

@@ -102,12 +102,12 @@ class Users:
 
     @contextmanager
     def locked(self) -> Iterator[dict[str, int]]:
-        """Prevent changes to users. Yield the number of users by role."""
+        """Prevent changes to users until the context ends. Yield the number of users by role."""
         with self.engine.writing(lock_statement=_LOCK) as connection:
             yield _count_by_role(connection)
 
     def changes(self, version: int) -> UserChanges:
-        """Return the users changed since a version. Version 0 means all users."""
+        """Return the users that have changed since a version. Since version 0, all users have changed."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -197,7 +197,7 @@ class Users:
             return user
 
     def invite(self, username: str, email: str, *, role: str) -> tuple[User, str]:
-        """Create a user without a password. Return the invitation code, too.
+        """Create a user without a password. Return the user and the code for the invitation.
 
         Raises DuplicateUserError or ValidationError.
         """
@@ -212,10 +212,12 @@ class Users:
             raise DuplicateUserError() from error
 
     def update(self, user_id: int, values: dict[str, Any], if_match: str = "") -> User | None:
-        """Change a user's columns. Return the user, or None if it does not exist.
+        """Change columns of a user. Return the user, or None if there is no such user.
 
-        A new password or role, blocking and unblocking end all sessions and invalidate codes. `if_match` is
-        the expected `updated_at`. Raises DuplicateUserError, ValidationError or PreconditionError.
+        If the password or the role changes, or if the user is blocked or unblocked, all sessions of the user
+        end, and the codes sent to the user become invalid. If `if_match` is not "", it must be equal to the
+        user's `updated_at`; otherwise, PreconditionError is raised. Raises DuplicateUserError or
+        ValidationError.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -297,9 +299,9 @@ class Users:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm an email address.
+        """Mark the email address of the user with this code as confirmed.
 
-        Return the user as it was before, or None if the code is invalid or has expired.
+        Return the user as it was before the change, or None if the code is invalid or has expired.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 

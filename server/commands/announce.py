@@ -18,7 +18,7 @@ MAX_SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Messages on the terminal. `quiet` leaves only the URL and errors."""
+    """Messages that are printed on the terminal. If `quiet` is set, only the URL and errors are printed."""
 
     # All workers print here. Each message is written with a single system call, so that messages never get
     # mixed up.
@@ -35,9 +35,10 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print the site's contents, problems and URL.
+        """Print the numbers of documents, the problems, and the URL.
 
-        `commit` is the id, date and subject of a past commit. `studio` signs in.
+        - `commit`: the id, date and subject of the past commit that is served, or None.
+        - `studio`: a URL that signs in to the studio, or "".
         """
         lines = [] if self.quiet else list(_contents(state, elapsed_s))
         if commit and not self.quiet:

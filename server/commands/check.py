@@ -119,7 +119,7 @@ class _SiteOpener:
 
 
 def _site_prefix(root: Path) -> str:
-    """Return the site's path with a final slash, or "" for the current folder."""
+    """Return the site's path with a slash at its end. Return "" if the site is in the current folder."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""

@@ -101,7 +101,10 @@ class Repository:
             return False
 
     def document_versions(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return the type, id and versions of a document, even if deleted. Raises SetupError."""
+        """Return the type, id and versions of a document, even if the document was deleted.
+
+        Raises SetupError.
+        """
         type_, document_id = self.find_document(text)
         found = self.versions.list_versions(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
@@ -227,7 +230,10 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents (TYPE/ID) that differ between two commits ("" for the files)."""
+    """Return the documents that differ between two commits, as TYPE/ID.
+
+    The commit "" stands for the files on disk.
+    """
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

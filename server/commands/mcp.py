@@ -67,7 +67,10 @@ def mcp(root: Path, token_variable: str | None, role: str | None) -> None:
 
 
 def _authorization(token_variable: str | None, role: str | None) -> str:
-    """Return the agent's Authorization header, or "" without a token. Raises SetupError."""
+    """Return the agent's Authorization header, or "" if the agent has no token and no role.
+
+    Raises SetupError.
+    """
     if token_variable is None:
         return ""
     if role is not None:

@@ -194,7 +194,10 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site, read-only if a past `commit` is served. Raises SetupError."""
+    """Open the site.
+
+    If `commit` is not "", the site is served read-only at this commit. Raises SetupError.
+    """
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -238,7 +241,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ReadyMessage:
-    """The message that a server is ready."""
+    """The message which tells that a server is ready."""
 
     opened: OpenSite
     terminal: Log
@@ -254,7 +257,7 @@ class _ReadyMessage:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def start_printing(self) -> Callable[[], None]:
-        """Start a process that prints once the returned function is called."""
+        """Start a process that prints the message when the returned function is called."""
         # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -268,7 +271,7 @@ class _ReadyMessage:
         return is_ready
 
     def studio_url(self) -> str:
-        """Return a URL that signs in to the studio, or "" if none should be offered."""
+        """Return a URL that signs in to the studio. Return "" if no URL should be printed."""
         # No URL is offered if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site

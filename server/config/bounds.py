@@ -1,4 +1,7 @@
-"""Bounds for changing settings over HTTP, which do not apply to site.yaml."""
+"""Bounds of the values that settings can be set to over HTTP.
+
+They do not apply to values written in site.yaml.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -16,7 +19,10 @@ MIN_KEPT, MAX_KEPT = (timedelta(hours=1), 100), (timedelta(days=3650), 10_000_00
 
 
 def violated_bound(key: SettingKey, value: Any) -> str:
-    """Return the violated bound, such as `be from 1 to 10`, or ""."""
+    """Return the bound that a value violates, such as `be from 1 to 10`.
+
+    Return "" if the value is within its bounds.
+    """
     if key.value_type == "rate":
         return _out_of_rate(value)
     if key.value_type == "keep":

@@ -21,7 +21,7 @@ class WriteMode(StrEnum):
 
 
 class ResultText(StrEnum):
-    """Text of a tool's result, for clients that also get structured content."""
+    """The text in a tool's result. Clients that support structured content get that, too."""
 
     JSON = "json"
     SUMMARY = "summary"

@@ -118,9 +118,9 @@ def store(file: ConfigFile, default: str, *key_path: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read an HTTP or HTTPS URL without its trailing slash.
+    """Read an HTTP or HTTPS URL, and return it without its trailing slash.
 
-    Raises SetupError, also for credentials or a query.
+    Raises SetupError if it is not such a URL, or if it contains credentials or a query.
     """
     written = values.text(file, default, *key_path)
     if not written:
@@ -207,7 +207,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # needs no escaping in UR
 
 
 def read_numbers(file: ConfigFile, default: tuple[int, ...], *key_path: str) -> tuple[int, ...]:
-    """Read positive integers in ascending order, or `default` for `any`."""
+    """Read positive integers, and return them in ascending order. Return `default` for `any`."""
     written = file.get(*key_path)
     if is_null(written) or (isinstance(written, str) and written == ANY):
         return default

@@ -48,7 +48,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """An API request whose response is exported too."""
+    """A request to the API whose response is added to the export."""
 
     request: str
     line: int | None = None
@@ -56,9 +56,10 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Preview settings of a content type.
+    """Settings for the preview of a content type.
 
-    `url` has placeholders such as `{locale}`. `unmarked` attributes get no source maps.
+    - `url`: the URL of the preview, with placeholders such as `{locale}`.
+    - `unmarked`: the attributes whose strings contain no source maps.
     """
 
     # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.

@@ -34,7 +34,7 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """URL patterns by locale. EVERY_LOCALE stands for locales without a pattern."""
+    """URL patterns by locale. The pattern for EVERY_LOCALE is used for locales that have no pattern."""
 
     patterns: Mapping[str, str]
 
@@ -126,7 +126,11 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Settings for one feed. `parameters`: nested query parameters. `item` maps ITEM_KEYS to attributes."""
+    """Settings for one feed.
+
+    - `parameters`: nested query parameters.
+    - `item`: for each of ITEM_KEYS, the attribute that provides its value.
+    """
 
     types: tuple[str, ...]
     title: str = ""
@@ -218,7 +222,7 @@ REDIRECT_FILES: Mapping[str, str] = {
 
 
 def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read the export formats for redirects. Raises SetupError."""
+    """Read the formats in which redirects are exported. Raises SetupError."""
     formats = values.text_or_texts(file, default, *key_path)
     written: dict[str, str] = {}
     for i, format_ in enumerate(formats):
@@ -265,7 +269,7 @@ def check_url_names(
 def check_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield a problem for each unknown name, and each type without a public URL."""
+    """Yield a problem for each unknown name, and for each content type in a feed that has no public URL."""
     for name, feed in feeds.items():
         for i, locale in enumerate(feed.locales):
             if locale not in (*locales, EVERY):

@@ -52,7 +52,10 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Read a site's settings, and list all errors. Defaults replace invalid values."""
+    """Return a site's settings, and all errors in site.yaml.
+
+    Invalid values are replaced by their defaults.
+    """
     try:
         return survey_file(read_config_file(root, FILE, optional=True))
     except SetupError as error:
@@ -77,7 +80,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield each unknown key's path, with the allowed keys."""
+    """Yield the path of each unknown key, and the keys that are allowed there."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -338,7 +341,7 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return warnings about unknown roles and content types."""
+    """Return a warning for each unknown role and content type in the settings."""
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -379,7 +382,7 @@ def check_named_formats(settings: Settings) -> list[Problem]:
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about the `urls`, `feeds` and `llms` sections."""
+    """Return warnings about mistakes in the `urls`, `feeds` and `llms` sections."""
     locales = settings.locales.available
     found = [
         *check_url_names(settings.urls, schema, locales),

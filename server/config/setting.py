@@ -9,11 +9,11 @@ class SettingKey:
     """A key in site.yaml.
 
     - `value_type`: a key of `reader.READERS` or `reader.ENTRIES`.
-    - `attributes`: the path in `Settings`.
-    - `editable`: the API can change the value.
-    - `secret`: the API must not show the value.
-    - `bounds`: the values that the API accepts, written as in site.yaml.
-    - `restart`: changes need a restart.
+    - `attributes`: the path of the setting in `Settings`.
+    - `editable`: whether the API can change the setting.
+    - `secret`: whether the API must not show the setting.
+    - `bounds`: the lowest and highest value that the API accepts, written as in site.yaml.
+    - `restart`: whether a change has an effect only after a restart.
     """
 
     name: str
@@ -43,7 +43,7 @@ def setting(
     restart: bool = False,
     bounds: tuple[str, str] | None = None,
 ) -> Any:
-    """Return a dataclass field for a setting."""
+    """Return a dataclass field that declares a setting. The parameters are explained in SettingKey."""
     declared = SettingKey(
         key,
         value_type,

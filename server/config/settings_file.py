@@ -1,4 +1,4 @@
-"""Changes to the text of site.yaml that keep all other lines."""
+"""Functions that change values in the text of site.yaml, and keep all other lines."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -62,9 +62,10 @@ def _as_json(tree: Tree, is_typed: bool) -> Any:
 
 
 def change_settings_text(text: str, changes: Mapping[Path, Any], *, prune: bool = True) -> str:
-    """Change values in the text of site.yaml. REMOVE removes a key.
+    """Return the text of site.yaml with changed values. If a value is REMOVE, its key is removed.
 
-    `prune` removes sections that become empty. Raises ConflictError if the text can't be parsed or changed.
+    If `prune` is set, sections that become empty are removed. Raises ConflictError if the text can't be
+    parsed or changed.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     try:
@@ -120,10 +121,11 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 
 
 def mask_settings_text(text: str, sent: Collection[str] | None = None, other: str = "") -> str:
-    """Hide values that can be secret in the text of site.yaml. Raises SyntaxProblem.
+    """Return the text of site.yaml, in which values that can be secret are hidden. Raises SyntaxProblem.
 
-    Without `sent`, hides all webhooks. Otherwise, hides their secrets and comments, and all header values and
-    ends of URLs that are not in `sent`. Comments on webhooks in the version `other` are hidden, too.
+    If `sent` is None, the whole section of webhooks is hidden. Otherwise, only some of its values are hidden:
+    secrets, comments, and all header values and ends of URLs that are not in `sent`. `other` is another
+    version of the text. Comments on webhooks in that version are hidden, too.
     """
     root, hidden = _nodes(text), list[tuple[Node, str]]()
     if root:
@@ -180,7 +182,7 @@ def _is_on_webhooks(text: str, root: Node | None, comment: int) -> bool:
 
 
 def _scalar_spans(text: str, node: Node) -> Iterator[tuple[int, int]]:
-    """Yield each scalar's start and end. A `#` in it begins no comment."""
+    """Yield the start and end of each scalar. In these spans, a `#` does not begin a comment."""
     if node.kind == "scalar":
         # The first line of a block scalar can end in a comment.
         is_block = node.style in ("|", ">")

@@ -63,15 +63,16 @@ class TransformationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """A requested transformation of an image. Sides are in CSS pixels.
+    """A transformation of an image that is requested. Widths and heights are in CSS pixels.
 
-    - `format`: a key of MEDIA_TYPES, AUTO, or "" for the image's own.
-    - `dpr`: pixels per CSS pixel.
-    - `focus`: the point to keep, as fractions, or None for the image's focal point.
-    - `ratio`: width divided by height, if a side is None.
-    - `width_range`, `height_range`: bounds of a side that is None. Beyond them, the image is cropped.
-    - `rectangle`: left, top, width and height in the image's pixels.
-    - `keeps_detail`: keep the part with the most detail, instead of `focus`.
+    - `format`: a key of MEDIA_TYPES, AUTO, or "" for the format of the image.
+    - `dpr`: the number of pixels for each CSS pixel.
+    - `focus`: the point to keep, as fractions of width and height, or None for the focal point of the image.
+    - `ratio`: width divided by height. It is used if one of them is None.
+    - `width_range`, `height_range`: bounds of a width or height that is None. Beyond them, the image is
+      cropped.
+    - `rectangle`: left, top, width and height of a part of the image, in the image's pixels.
+    - `keeps_detail`: whether to keep the part with the most detail, instead of the part around `focus`.
     """
 
     width: int | None = None
@@ -291,7 +292,10 @@ def read_transformation(
 
 
 def _apply_size_limits(transformation: Transformation) -> Transformation:
-    """Apply the ranges, except those that depend on the image's ratio."""
+    """Apply the ranges of width and height.
+
+    Ranges that depend on the ratio of the image are kept for later.
+    """
     width, height, across, down = (
         transformation.width,
         transformation.height,
@@ -331,7 +335,10 @@ def _no_preset() -> Transformation:
 
 
 def canonical_key(transformation: Transformation) -> str:
-    """Return a cache key, which is the same for `width=800&dpr=2` and `width=1600`."""
+    """Return a key for caches.
+
+    Equivalent transformations, such as `width=800&dpr=2` and `width=1600`, have the same key.
+    """
     focus = ",".join("" if side is None else str(side) for side in transformation.focus or ())
     sides = f"{transformation.pixel_width or ''}x{transformation.pixel_height or ''}"
     quality = transformation.quality or ""

@@ -107,7 +107,7 @@ def size(file: ConfigFile, default: int, *key_path: str) -> int:
 
 
 def parse_size(text: str) -> int | None:
-    """Return the bytes in a size such as `200 MB`, or None for other text."""
+    """Return the number of bytes in a size such as `200 MB`, or None if the text is not a size."""
     matched = _SIZE.fullmatch(text.strip())
     return int(matched[1]) * _UNITS[matched[2].lower()] if matched else None
 
@@ -125,7 +125,7 @@ def read_duration(file: ConfigFile, default: timedelta, *key_path: str) -> timed
 
 
 def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
-    """Read a commit delay: zero for `each`, `default` for `off`."""
+    """Read the time after which writes are committed. It is zero for `each`, and `default` for `off`."""
     written = text(file, "", *key_path)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -139,7 +139,10 @@ def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: st
 def read_retention(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long to keep events. Return (maximum age, None) or (None, maximum number)."""
+    """Read how long events are kept.
+
+    Return either a maximum age and None, or None and a maximum number of events.
+    """
     written = file.get(*key_path)
     if is_null(written):
         return default

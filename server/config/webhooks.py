@@ -200,7 +200,7 @@ def _wrong_variable(value: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """Return an error message for an invalid URL, or ""."""
+    """Return an error message if a URL is invalid, and "" otherwise."""
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -233,7 +233,7 @@ def shown_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """Return an error message for an invalid secret, or ""."""
+    """Return an error message if a secret is invalid, and "" otherwise."""
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):

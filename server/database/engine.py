@@ -28,7 +28,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """An open transaction, with `?` for parameters."""
+    """An open transaction. In statements, each parameter is written as `?`."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor: ...
 
@@ -48,14 +48,15 @@ class Engine(Protocol):
         """Connect and create missing tables. Raises OSError or driver errors."""
 
     def is_current(self) -> bool:
-        """Return whether the opened file is still on disk."""
+        """Return whether the file that was opened is still on disk, and has not been replaced."""
 
     def writing(
         self, timeout_s: float = LOCK_TIMEOUT_S, lock_statement: str = ""
     ) -> AbstractContextManager[Connection]:
-        """Begin a write transaction. Waits up to `timeout_s` seconds for others to end.
+        """Begin a write transaction.
 
-        PostgreSQL executes `lock_statement` first.
+        Wait up to `timeout_s` seconds until other write transactions have ended. In PostgreSQL, the
+        transaction first executes `lock_statement`.
         """
         # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
         # therefore first executes the statement `claim`, which can take a lock to keep others out.
@@ -83,9 +84,10 @@ class DatabaseFailure:
 class Tables:
     """A group of database tables.
 
-    - `schema`: SQL statements, each followed by ";" and a line break.
-    - `migrate`: updates older tables, before indexes are created.
-    - `prefix`: prefix of all names in PostgreSQL.
+    - `schema`: SQL statements. Each is followed by ";" and a line break.
+    - `migrate`: a function that updates tables of older versions. It is called before indexes are created.
+    - `to_error`: a function that returns the error to raise if a statement fails.
+    - `prefix`: the prefix of all names of tables and indexes in PostgreSQL.
     """
 
     schema: str

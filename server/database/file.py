@@ -1,4 +1,4 @@
-"""SQLite files: paths, permissions and a check for damage."""
+"""The path and permissions of SQLite files, and a check for damaged files."""
 
 import os
 import sqlite3
@@ -19,7 +19,7 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    """Return the accounts database's path, and create the file. Raises SetupError."""
+    """Create the file of the accounts database if it is missing, and return its path. Raises SetupError."""
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:

@@ -55,7 +55,10 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, callback: Callable[[str], None]) -> None:
-        """Call `callback`, which must not block, for each notice, and with "" after a reconnection."""
+        """Call `callback` with the payload of each notice. After a reconnection, call it with "".
+
+        `callback` must not block.
+        """
         # After a reconnection, notices may have been lost.
         self._calls[topic].append(callback)
 
@@ -72,7 +75,10 @@ class Notices:
             self._wake()
 
     def start(self) -> None:
-        """Start the thread. Does nothing without PostgreSQL."""
+        """Start the thread that sends and receives notices.
+
+        Do nothing if the site does not use PostgreSQL.
+        """
         if not is_postgres(self._url):
             return
         self._wake_sender, self._wake_receiver = socket.socketpair()

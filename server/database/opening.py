@@ -18,9 +18,10 @@ def make_engine(
     name: str = "",
     on_replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create an engine. Raises ModuleNotFoundError without the PostgreSQL driver.
+    """Create an engine. Raises ModuleNotFoundError if the driver for PostgreSQL is missing.
 
-    `prepare` returns the SQLite file's path. `on_replaced` is called after a damaged file was replaced.
+    `prepare` returns the path of the SQLite file. `on_replaced` is called when a damaged file has been
+    replaced.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, pool_size, on_replaced)

@@ -39,7 +39,10 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, timeout_s: float) -> Iterator[C]:
-        """Lend a connection. Raises NoConnectionLeftError after `timeout_s` seconds."""
+        """Lend a connection until the context ends.
+
+        Raises NoConnectionLeftError if no connection is free within `timeout_s` seconds.
+        """
         slots = self._slots
         if not slots.acquire(timeout=timeout_s):
             raise NoConnectionLeftError("all database connections are in use")

@@ -42,7 +42,7 @@ class ResponseTimeoutError(OperationalError, TimeoutError):
 
 
 class BoundedConnection(Connection[Any]):
-    """A psycopg connection that waits at most `max_silence_s` seconds for data."""
+    """A psycopg connection. It is closed if the server sends no data for `max_silence_s` seconds."""
 
     max_silence_s = RESPONSE_TIMEOUT_S
     responded_at = 0.0

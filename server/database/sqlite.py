@@ -27,7 +27,7 @@ _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 class Sqlite:
     """Database engine for an SQLite file.
 
-    With `on_replaced`, a damaged or deleted file is replaced with an empty one.
+    If `on_replaced` is given, a damaged or deleted file is replaced with an empty one.
     """
 
     # Without `replaced`, the engine keeps using the file that it opened first.
@@ -222,7 +222,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class ChangeDetector:
-    """Detector for writes to a database file by other connections."""
+    """Detector of writes that other connections make to a database file."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -231,7 +231,7 @@ class ChangeDetector:
         self._seen = -1
 
     def has_changed(self) -> bool:
-        """Return whether the file might have changed since the last call. True at first."""
+        """Return whether the file might have changed since the last call. The first call returns True."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()

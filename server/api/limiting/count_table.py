@@ -19,7 +19,7 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class UnsentCount:
-    """The number of a client's requests that the store does not know yet."""
+    """The number of a client's requests that have not yet been sent to the store."""
 
     id: bytes
     count: int
@@ -39,7 +39,10 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Add requests to a count. Return the count, and when its window ends (Unix time)."""
+        """Add `amount` requests to the count of a client.
+
+        Return the new count, and when the client's counting period ends (Unix time).
+        """
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)
@@ -55,7 +58,7 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, min_count: int, max_clients: int) -> list[UnsentCount]:
-        """Return the busiest clients with at least `min_count` unsent requests."""
+        """Return the unsent counts of the clients that have at least `min_count`, highest counts first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -67,7 +70,7 @@ class CountTable:
             return [UnsentCount(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
 
     def record_total(self, sent: UnsentCount, total: int, remaining_s: float) -> None:
-        """Record a client's total on all machines, including `sent`."""
+        """Record the number of a client's requests on all machines, which includes the requests in `sent`."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:

@@ -1,4 +1,4 @@
-"""Stores in PostgreSQL and Redis that count requests on all machines."""
+"""Stores in PostgreSQL and Redis that count the requests on all machines."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -30,10 +30,10 @@ Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Request counts of all machines. Methods raise the database driver's errors."""
+    """Store that counts the requests on all machines. Methods raise the errors of the database driver."""
 
     def add(self, counts: Iterable[UnsentCount], window_s: int) -> Totals:
-        """Add counts, and return each client's total in its window."""
+        """Add counts to the store, and return each client's total in its counting period."""
 
     def close(self) -> None: ...
 
@@ -64,7 +64,7 @@ class PostgresStore:
 
 
 class RedisStore:
-    """Store in Redis or Valkey. Each site on a server needs another key prefix."""
+    """Store in Redis or Valkey. If several sites use the same server, each needs its own key prefix."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}

@@ -31,7 +31,7 @@ def is_shared(settings: Settings) -> bool:
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if Redis's package or a valid URL is missing."""
+    """Raise SetupError if Redis is used, but its Python package is missing or its URL is invalid."""
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -50,7 +50,7 @@ def check_store(settings: Settings) -> None:
 
 
 class CountSharingJob(Job):
-    """Background job that exchanges request counts with the store."""
+    """Background job that sends this machine's request counts to the store and receives the totals."""
 
     name = "share-limits"
 
@@ -65,7 +65,7 @@ class CountSharingJob(Job):
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange the counts. Return the seconds until the next run. Raises JobFailedError."""
+        """Send and receive request counts. Return the seconds until the next run. Raises JobFailedError."""
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)

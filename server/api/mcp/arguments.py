@@ -30,7 +30,7 @@ _NAMES: Mapping[str, str] = {
 def check_arguments(arguments: Any, schema: Json) -> None:
     """Raise ValidationError if the arguments do not match a tool's input schema.
 
-    Of JSON Schema, supports only the keywords that tools use.
+    Only the JSON Schema keywords that the tools use are supported.
     """
     for problem in _problems(arguments, schema, "The arguments"):
         raise ValidationError(problem)

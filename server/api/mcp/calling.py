@@ -37,7 +37,10 @@ def call_tool(request: Request) -> Json:
 
 
 def run_tool(tool: Tool, call: Call) -> Result:
-    """Run a tool, and return its result or the REST API's error."""
+    """Run a tool, and return its result.
+
+    If the REST API responds with an error, the result describes the error.
+    """
     try:
         check_arguments(call.arguments, tool.input_schema)
         return _run_with_retry(tool, call)
@@ -48,7 +51,7 @@ def run_tool(tool: Tool, call: Call) -> Result:
 
 
 def _run_with_retry(tool: Tool, call: Call) -> Result:
-    """Run a tool, again if the agent's branch is deleted or checked out meanwhile."""
+    """Run a tool. If the agent's branch is deleted or checked out in the meantime, run the tool again."""
     for _ in range(_MAX_REPEATS):
         try:
             return tool.run(call)
@@ -62,7 +65,7 @@ def _run_with_retry(tool: Tool, call: Call) -> Result:
 def _encode_result(result: Result, call: Call) -> Json:
     """Encode a result for the client's protocol version.
 
-    An error is text, because clients would check structured content against the output schema.
+    Errors are encoded as text, because clients would check structured content against the output schema.
     """
     image = [_image(result.image)] if result.image else []
     if not result.is_error and not call.json_as_text:
@@ -82,7 +85,10 @@ def _limited_size(result: Result, call: Call) -> int:
 
 
 def _shortened(result: Result) -> Result:
-    """Remove long values, because an error would make the agent repeat the write."""
+    """Return the result of a write without its long values.
+
+    If the response were an error instead, the agent would repeat the write.
+    """
     content = {
         **result.content,
         "note": f"{result.content.get('note', '')[:_MAX_NOTE_CHARS]} {_LEFT_OUT}".strip(),

@@ -25,7 +25,7 @@ MAX_EVENTS = 2000  # If there are more, they count as missed.
 
 @dataclass(frozen=True, slots=True)
 class NewEvents:
-    """New events that the caller may see. `is_incomplete`: whether some were missed."""
+    """New events that the caller may see. `is_incomplete` tells whether some events were missed."""
 
     events: Sequence[Event] = ()
     is_incomplete: bool = False
@@ -42,9 +42,9 @@ class EventCursor:
         self.pause_s = MIN_POLL_INTERVAL_S
 
     def read(self) -> NewEvents | None:
-        """Return the events since the last call, or None if the caller's permissions have changed.
+        """Return the events that were added since the last call. The first call returns no events.
 
-        The first call returns no events.
+        Return None if the caller's permissions have changed.
         """
         began = time.monotonic()
         try:

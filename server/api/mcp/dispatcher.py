@@ -46,7 +46,7 @@ def respond(
     settings: Settings,
     subscribed: dict[str, WatchedResource] | None = None,
 ) -> Json | Subscription | None:
-    """Return the response to a message, or None if it needs none.
+    """Return the response to a message, or None if the message needs no response.
 
     Raises RpcError, or ClientGone if the client has disconnected.
     """

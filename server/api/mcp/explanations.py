@@ -61,9 +61,10 @@ def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool)
 
 
 def explain_forbidden(call: Call, error: Json) -> str:
-    """Name the missing permission, in a sentence with a trailing space, or return "".
+    """Return a sentence that names the missing permission, followed by a space.
 
-    The sentence tells only what the error and `GET /access` tell this caller, too.
+    Return "" if it can't be named. The sentence reveals nothing that the caller could not also learn from the
+    error or from `GET /access`.
     """
     reply = call.rest.send("GET", "/access")
     if reply.is_error or reply.body["data"]["caller"]["kind"] == "public":

@@ -18,7 +18,7 @@ _PIECE_BYTES = 64 * 1024
 def fetch(
     url: str, hosts: Collection[str], allowed_private_hosts: Collection[str], max_bytes: int
 ) -> tuple[bytes, str]:
-    """Return the content and media type of the file at a URL, without redirects.
+    """Return the content and media type of the file at a URL. Redirects are not followed.
 
     Raises NotAllowedBySettingError, PayloadTooLargeError or ValidationError.
     """

@@ -42,9 +42,9 @@ _ENCODED = ("=?base64?", "?=")
 def handle_post(
     app: Entrance, environ: Mapping[str, Any], data: bytes, settings: Settings
 ) -> tuple[int, bytes | SubscriptionFrames]:
-    """Return the status and body of the response.
+    """Handle a POST request, and return the status and body of the response.
 
-    The body is b"" for a notification, and an event stream for `subscriptions/listen`.
+    The body is b"" if the message needs no response, and an event stream for `subscriptions/listen`.
     """
     try:
         check_origin(environ, settings)
@@ -76,7 +76,8 @@ class ForeignOriginError(RpcError):
 def check_origin(environ: Mapping[str, Any], settings: Settings) -> None:
     """Raise ForeignOriginError if a browser sent the request from a page whose origin is not allowed.
 
-    `*` in `api.cors` is not enough. Loopback origins may call a loopback Host.
+    The origins in `api.cors` are allowed, but `*` does not count. If the Host header is a loopback address,
+    loopback origins are allowed, too.
     """
     origin = environ.get("HTTP_ORIGIN")
     if origin is None or origin in settings.api.cors:
@@ -103,7 +104,7 @@ def check_version_header(message: Message, environ: Mapping[str, Any]) -> None:
 
 
 def check_headers(message: Message, version: Version, environ: Mapping[str, Any]) -> None:
-    """Raise RpcError unless the headers repeat the message's fields."""
+    """Raise RpcError if a header is missing, or differs from the field of the message that it must repeat."""
     wanted = {VERSION_HEADER: version.name, METHOD_HEADER: message.method}
     if message.method in NAMED_BY:
         wanted[NAME_HEADER] = str(message.params.get(NAMED_BY[message.method], ""))

@@ -40,7 +40,7 @@ class RpcError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message from a client. Notifications have no `id`, responses no `method`."""
+    """A message from a client. A notification has no `id`, and a response has no `method`."""
 
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)

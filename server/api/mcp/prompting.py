@@ -1,4 +1,4 @@
-"""The methods for prompts. A site can replace their texts in `prompts/`."""
+"""The methods for prompts. A site can replace the texts of the prompts with files in `prompts/`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ def list_prompts(request: Request) -> Json:
 
 
 def get_prompt(request: Request) -> Json:
-    """Return a prompt's text with its arguments' values. Raises RpcError."""
+    """Return the text of a prompt, in which the arguments are replaced by their values. Raises RpcError."""
     prompt = prompt_named(request.params.get("name"))
     arguments = _arguments(prompt, request.params.get("arguments", {}))
     max_bytes = request.settings.mcp.max_bytes

@@ -26,8 +26,8 @@ CACHE_MS = 3_600_000
 class Version:
     """A version of the protocol.
 
-    - `is_stateless`: whether each request names the version, instead of `initialize`.
-    - `has_structured_content`: whether results have a field for JSON.
+    - `is_stateless`: whether each request names the version. If not, `initialize` names it once.
+    - `has_structured_content`: whether the result of a tool has a field for JSON.
     - `unknown_method_status`: the HTTP status for an unknown method.
     - `resource_not_found`: the error code for a missing resource.
     """
@@ -58,7 +58,10 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def version_of(message: Message, default: Version) -> Version:
-    """Return the protocol version that a request names, or `default`. Raises RpcError."""
+    """Return the protocol version that a request names.
+
+    If it names none, return `default`. Raises RpcError.
+    """
     meta = message.params.get("_meta")
     if isinstance(meta, dict) and VERSION_KEY in meta:
         requested = meta[VERSION_KEY]

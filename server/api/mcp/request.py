@@ -18,7 +18,7 @@ NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": 
 class Request:
     """A request, and the parts of the server that its method may use.
 
-    `subscribed` contains resources by URI. It is None if the connection has no notifications.
+    `subscribed` maps URIs to subscribed resources. It is None if the connection can't receive notifications.
     """
 
     id: RequestId
@@ -31,7 +31,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method. `in_stateless` and `in_handshake` tell which protocol versions have it."""
+    """A method of the protocol.
+
+    - `in_stateless`: whether stateless protocol versions have the method.
+    - `in_handshake`: whether the other protocol versions have the method.
+    """
 
     run: Callable[[Request], Json | Subscription]
     in_stateless: bool = True

@@ -78,7 +78,7 @@ def list_templates(request: Request) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _PageStart:
-    """Start of a page: the indices of a content type and of its resource."""
+    """Start of a page: the index of a content type, and the index of a resource of this content type."""
 
     type_number: int = 0
     start: int = 0
@@ -180,9 +180,9 @@ def read_resource(request: Request) -> Json:
 
 
 def _document_text(request: Request, document: DocumentUri) -> tuple[str, str]:
-    """Return a file's media type and text.
+    """Return the media type and text of a document's file.
 
-    Callers who may not read files get Markdown from the REST API.
+    If the caller may not read files, return the document as Markdown from the REST API.
     """
     path = content_path(document.type, document.document_id)
     send, query = request.rest.send, document.version
@@ -215,7 +215,7 @@ def listen(request: Request) -> Subscription:
 
 
 def subscribe(request: Request) -> Json:
-    """Watch a resource on this connection. Raises RpcError."""
+    """Notify the client on this connection when a resource changes. Raises RpcError."""
     connection = _subscribed(request)
     if len(connection) >= MAX_URIS:
         raise RpcError(

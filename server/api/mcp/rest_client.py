@@ -1,4 +1,4 @@
-"""In-process requests to the REST API, as the MCP caller."""
+"""Client that sends requests to the REST API of the same process, with the permissions of the MCP caller."""
 
 import json
 import logging
@@ -40,7 +40,11 @@ _DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response. `body` is parsed JSON or bytes. Names in `headers` are lower case."""
+    """A response.
+
+    - `headers`: header values by name. The names are in lower case.
+    - `body`: the parsed JSON, or bytes if the response is not JSON.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -54,7 +58,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A body that is not JSON."""
+    """A request body that is not JSON."""
 
     content: bytes
     media_type: str
@@ -88,9 +92,10 @@ class RestClient:
     ) -> Reply:
         """Send a request. Raises ClientGone if the MCP client has disconnected.
 
-        - `path`: not percent-encoded.
-        - `body`: sent as JSON, unless it is an Upload.
-        - `max_bytes`: a larger response is returned without its body.
+        - `path`: the path, which is not percent-encoded.
+        - `body`: an Upload, or a value that is sent as JSON.
+        - `max_bytes`: the maximum size of the response body. If the response is larger, it is returned
+          without its body.
         """
         try:
             query_text = untrusted_query_string(query) if query else ""
@@ -129,7 +134,7 @@ class RestClient:
 
     @property
     def origin(self) -> str:
-        """The server's URL, or "" without a server."""
+        """The server's URL, or "" if no server is running."""
         host, public_url = self._environ.get("HTTP_HOST", ""), self._app.site.state.settings.public_url
         return (public_url or f"{self._environ['wsgi.url_scheme']}://{host}") if host else ""
 
@@ -151,7 +156,10 @@ class RestClient:
         return [_version_of(claims[path], ids.get(path)) for path in paths]
 
     def type_named(self, name: str) -> Type | None:
-        """Find a type by API id or uid, even if the caller can't see it."""
+        """Return the type with this API id or uid, even if the caller can't see the type.
+
+        Return None if there is none.
+        """
         types = self._app.site.state.schema.content_types
         return next((t for t in types if name in (t.singular, t.plural, t.uid)), None)
 

@@ -36,7 +36,10 @@ _PIECE_BYTES = 1024 * 1024
 def serve(
     app: Entrance, authorization: str, database: EventDatabase, source: BinaryIO, target: BinaryIO
 ) -> None:
-    """Respond to messages until the input ends, with the permissions in `authorization`."""
+    """Respond to messages until the input ends.
+
+    The caller has the permissions that `authorization` grants.
+    """
     connection = _Connection(app, authorization, database, target)
     try:
         for line in _read_lines(source):
@@ -46,7 +49,7 @@ def serve(
 
 
 class _Connection:
-    """Connection to a client, with its subscriptions."""
+    """Connection to a client, and the client's subscriptions."""
 
     def __init__(self, app: Entrance, authorization: str, database: EventDatabase, target: BinaryIO) -> None:
         environ = {ADMITTED: (True, ()), **({"HTTP_AUTHORIZATION": authorization} if authorization else {})}
@@ -61,7 +64,7 @@ class _Connection:
         self._thread: threading.Thread | None = None
 
     def receive(self, line: bytes | None) -> None:
-        """Process a message, or None if its line was too long."""
+        """Process a message. `line` is None if the line was too long."""
         with self._lock:
             try:
                 if line is None:
@@ -156,7 +159,7 @@ class _Connection:
 
 
 def _read_lines(source: BinaryIO) -> Iterator[bytes | None]:
-    """Yield each non-blank line, or None if it is too long."""
+    """Yield each line that is not blank. For a line that is too long, yield None."""
     while line := source.readline(MAX_BODY_BYTES + 1):
         if len(line) > MAX_BODY_BYTES and not line.endswith(b"\n"):
             while (rest := source.readline(_PIECE_BYTES)) and not rest.endswith(b"\n"):

@@ -37,7 +37,7 @@ _LIST_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class WatchedResource:
-    """A resource that a client watches. Only documents of collection types have a `document_id`."""
+    """A resource that a client watches. `document_id` is set only for documents of collection types."""
 
     uri: str
     uid: str
@@ -65,7 +65,8 @@ class WatchedResource:
 class Subscription:
     """The resources that a client watches.
 
-    `id` is None after `resources/subscribe`.
+    - `id`: the id of the request `subscriptions/listen`, or None for resources from `resources/subscribe`.
+    - `watches_list`: whether the client also watches the list of resources.
     """
 
     id: RequestId | None = None
@@ -141,7 +142,8 @@ def _frame(message: Json) -> bytes:
 def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: Settings) -> Subscription:
     """Parse the `notifications` parameter of `subscriptions/listen`. Raises RpcError.
 
-    Ignores unsupported kinds, repeated URIs, and URIs of what can't exist or the caller can't see.
+    Unsupported kinds of notifications and repeated URIs are ignored. URIs of resources that can't exist, or
+    that the caller can't see, are ignored, too.
     """
     if not isinstance(wanted, dict):
         raise RpcError(INVALID_PARAMS, '"notifications" must be an object')

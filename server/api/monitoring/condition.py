@@ -29,11 +29,12 @@ BEHIND_STATUS = "behind"
 class ServerStatus:
     """A server's status.
 
-    - `accounts`, `events`, `media`: statuses such as READY_STATUS.
-    - `commits`: the number of uncommitted writes.
+    - `accounts`, `events`, `media`: the status of each part, such as READY_STATUS.
+    - `commits`: the number of writes that have not been committed yet.
     - `last_event`: the number of the last event.
-    - `deliveries`: the number of waiting deliveries per webhook.
-    - `remote`, `push`: None without a git remote or without pushing.
+    - `deliveries`: the number of waiting deliveries by webhook.
+    - `remote`: None if the site has no git remote.
+    - `push`: None if the site does not push to a git remote.
     """
 
     accounts: str
@@ -51,7 +52,10 @@ class ServerStatus:
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, detailed: bool = False) -> Mapping[str, Any]:
-        """Return the JSON for `/_health/ready`. `detailed` adds branches, reasons and paths."""
+        """Return the JSON for `/_health/ready`.
+
+        If `detailed` is set, it contains branches, reasons and paths, too.
+        """
         return {
             "content": READY_STATUS,
             "accounts": self.accounts,
@@ -65,7 +69,7 @@ class ServerStatus:
 
 
 def server_status(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> ServerStatus:
-    """Return the server's status. May wait for a database server."""
+    """Return the server's status. The function may have to wait for a database server."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -133,7 +137,7 @@ def count_versions(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def count_problems(site: Site) -> Mapping[str, int]:
-    """Count problems by severity, without broken relations."""
+    """Return the number of problems by severity. Broken relations are not counted."""
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)
     for entry in entries.values():

@@ -43,7 +43,11 @@ _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """A route's durations: a histogram with the bounds BUCKET_BOUNDS_S, and their sum."""
+    """The durations of a route's requests.
+
+    - `counts`: the number of requests in each bucket of a histogram, whose bounds are BUCKET_BOUNDS_S.
+    - `seconds`: the sum of all durations.
+    """
 
     route: str
     counts: tuple[int, ...]
@@ -60,7 +64,7 @@ class RequestCounts:
         self._place = 0
 
     def register_worker(self, worker: int) -> None:
-        """Select this process's slot. Every worker must call it first."""
+        """Use the memory slot with this number. Every worker must call this method first."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
@@ -88,7 +92,10 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def request_counts(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield (route, method, status, count). Status 0 stands for those not in STATUSES."""
+        """Yield (route, method, status, count).
+
+        The status 0 stands for all statuses that are not in STATUSES.
+        """
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -104,7 +111,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield each worker's process id, and its response cache's bytes."""
+        """Yield the process id of each worker, and the size of its response cache in bytes."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -124,7 +131,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Counter and optional logger of a process's requests."""
+    """Counter of a process's requests, which can also log them."""
 
     def __init__(self, counts: RequestCounts, cached_bytes: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, cached_bytes, log
@@ -136,7 +143,10 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def response_headers(self, environ: Environ) -> tuple[Header, ...]:
-        """Return headers to add. Also sets this thread's request id for the log."""
+        """Return the headers to add to the response.
+
+        Also store the request id for this thread's log messages.
+        """
         if not self._log:
             return ()
         request_log.set_request_id(environ[REQUEST])
@@ -159,7 +169,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class MonitoredParts:
-    """The monitored parts of a server. Each process must start `notices`."""
+    """The parts of a server that are monitored. Each process must call `notices.start`."""
 
     recorder: Recorder
     counts: RequestCounts = field(default_factory=RequestCounts)

@@ -56,7 +56,7 @@ def set_request_id(request_id_: str) -> None:
 
 
 def log_request(environ: Mapping[str, Any], id_: str, status: int, started: float) -> None:
-    """Log a request. `started` is a `time.perf_counter()` value."""
+    """Log a request. `started` is the value of `time.perf_counter()` when the request began."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": id_,
@@ -102,7 +102,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """JSON log. If `quiet` is set, it omits changes, warnings and fixed problems."""
+    """Log that writes JSON. If `quiet` is set, changes, warnings and fixed problems are not logged."""
 
     quiet: bool = False
 

@@ -241,7 +241,10 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def example_documents(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return the examples `plain`, `populated` and `input`, from documents that the public may read."""
+    """Return the examples `plain`, `populated` and `input` for a content type.
+
+    They show a document that the public may read. If there is none, an example of `input` is invented.
+    """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
     document = _first(state, type_)

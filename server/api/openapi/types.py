@@ -35,7 +35,10 @@ def _with_statuses(meta: JsonSchema) -> JsonSchema:
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """JSON Schemas of types for one caller. `names` maps uids to schema names."""
+    """JSON Schemas of content types and components for one caller.
+
+    `names` maps the uid of each type to the name of its schema.
+    """
 
     types: Schema
     names: Mapping[str, str]
@@ -135,7 +138,10 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input_schema(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return a body's schema. `whole`: whether required attributes must be present."""
+        """Return the schema of a request body.
+
+        If `whole` is set, required attributes must be present in the body.
+        """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}

@@ -1,4 +1,8 @@
-"""JSON Schemas of attribute values. Responses have no constraints, because stored values may violate them."""
+"""JSON Schemas of attribute values.
+
+The schemas of responses contain no constraints such as maximum lengths, because stored values may violate
+them.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -97,7 +101,7 @@ def value_schema(attribute: Attribute) -> JsonSchema:
 
 
 def input_value_schema(attribute: Attribute) -> JsonSchema:
-    """Return a scalar attribute's schema in a request body."""
+    """Return the schema that a scalar attribute has in a request body."""
     schema = {**BODY_VALUES[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
         patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]

@@ -189,7 +189,10 @@ CONTENT = Area(
 
 
 def parse_content_path(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return the content type and id ("" for lists), or None for other paths."""
+    """Return the content type and the document id in a path, or None for other paths.
+
+    In the path of a list, the id is "".
+    """
     # As in WSGI, each character represents one byte.
     parts = path.split("/", 4)  # "", "api", the type, the id, and "" for a trailing slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None

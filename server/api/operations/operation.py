@@ -39,9 +39,10 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type in the OpenAPI document. `name` is that of its JSON Schema.
+    """A content type as the OpenAPI document describes it.
 
-    `drafts_only`: whether the caller may use the operation only on drafts.
+    - `name`: the name of its JSON Schema.
+    - `drafts_only`: whether the caller may use the operation only on drafts.
     """
 
     type: Type
@@ -52,7 +53,7 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The caller and the content type for which to describe operations."""
+    """The caller and the content type for which operations are described."""
 
     actor: Actor
     public: Actor
@@ -70,7 +71,7 @@ class Audience:
 
     @property
     def may_dry_run(self) -> bool:
-        """Return whether dry runs are allowed. They reveal file paths."""
+        """Return whether the caller may make dry runs, which reveal the paths of files."""
         return may_source(self.actor, "read", self.schema)
 
 
@@ -89,18 +90,21 @@ class Docs:
 class Operation:
     """A row in the table of operations.
 
-    - `path`: as in OpenAPI, but a variable can have a converter (CONVERTERS) after a colon.
-    - `permission`: always required; handlers can require more.
-    - `docs`: the OpenAPI definition, or why there is none.
-    - `max_body`: in bytes, or None for the upload limit.
-    - `runs_inline`: handled by `entrance`, without Flask or a thread pool.
-    - `waits`: might wait long for another process, so it uses a separate thread pool.
-    - `branch`, `dry_run`: supports the query parameter `branch` or `dryRun`.
-    - `branch_only`: open to tokens that may write only to branches, although it has no `branch`.
+    - `path`: the path as in OpenAPI, but a variable can have a converter (CONVERTERS) after a colon.
+    - `permission`: the permission that is always required. A handler can require further permissions.
+    - `docs`: the OpenAPI definition, or a string that explains why there is none.
+    - `max_body`: the maximum size of the request body in bytes, or None for the site's limit on uploads.
+    - `runs_inline`: whether `entrance` handles the request itself, without Flask or a thread pool.
+    - `waits`: whether the request might wait a long time for another process, so it uses a separate thread
+      pool.
+    - `branch`, `dry_run`: whether the operation supports the query parameter `branch` or `dryRun`.
+    - `branch_only`: whether tokens that may write only to branches can use the operation without the
+      parameter `branch`.
     - `commits`: when a write becomes a git commit.
-    - `slash`: the path can end with a slash.
-    - `always_fails`: only returns an error with advice. `Allow` omits it.
-    - `kind`: the kind of content type, or "" for both.
+    - `slash`: whether the path can end with a slash.
+    - `always_fails`: whether the only response is an error with advice. The header `Allow` omits such
+      operations.
+    - `kind`: the kind of content type that the operation is for, or "" for both kinds.
     """
 
     id: str
@@ -133,15 +137,20 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Operations under common path prefixes. Unknown paths there belong to the area, too.
+    """Operations whose paths begin with the same prefixes.
 
-    - `parts`: each is one segment, or `api/` and another. A final hyphen matches any continuation.
-    - `takes_at`: reads support `at`, which selects a past commit.
-    - `varies_by_commit`: responses have a `Bifolio-Commit` header.
-    - `uses_current_settings`: responses for past commits are not immutable.
-    - `ignores_served_commit`: uses the repository's current state even if a past commit is served.
-    - `may_query_accounts`: requests without credentials might wait for the accounts database.
-    - `writes_site`: writes change the site's files, so they fail if a past commit is served.
+    An unknown path with such a prefix belongs to the area, too.
+
+    - `parts`: the prefixes. Each is one path segment, or `api/` and another segment. If it ends with a
+      hyphen, the segment can continue with any text.
+    - `takes_at`: whether reads support the parameter `at`, which selects a past commit.
+    - `varies_by_commit`: whether responses have a `Bifolio-Commit` header.
+    - `uses_current_settings`: whether a response for a past commit depends on current settings, so it is not
+      immutable.
+    - `ignores_served_commit`: whether operations use the current files even if the server serves a past
+      commit.
+    - `may_query_accounts`: whether even a request without credentials might wait for the accounts database.
+    - `writes_site`: whether writes change the site's files, so they fail if the server serves a past commit.
     """
 
     name: str

@@ -24,7 +24,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class PermissionCheck:
-    """Check for all actions on a subject."""
+    """Check that an actor has the permission for each of the actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -41,9 +41,10 @@ def may(subject: str, *actions: str) -> PermissionCheck:
 
 @dataclass(frozen=True, slots=True)
 class TypePermissionCheck:
-    """Check for an action on the content type in the path.
+    """Check that an actor has the permission for an action on the content type in the path.
 
-    With `drafts`, permission for drafts is enough. With `needs_drafts`, types without drafts fail.
+    - `drafts`: whether it is enough if the actor has the permission for drafts.
+    - `needs_drafts`: whether the check fails for content types without drafts.
     """
 
     action: str

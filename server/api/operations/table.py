@@ -1,6 +1,6 @@
 """The table of operations.
 
-For a new operation, add a row to an area, and a handler in `server.api.routes`.
+To define an operation, add a row to an area, and add a handler in `server.api.routes`.
 """
 
 from collections.abc import Iterator, Mapping

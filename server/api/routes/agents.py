@@ -59,7 +59,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
 
 
 def _json_rpc_error(error: ApiError) -> Response:
-    """Return a REST error as a JSON-RPC error, because MCP clients show no others."""
+    """Return an error of the REST API as a JSON-RPC error, because MCP clients show no other errors."""
     shown = error_answer(error)
     assert isinstance(shown.body, bytes)
     body = {"jsonrpc": "2.0", "id": None, **json.loads(shown.body)}
@@ -68,9 +68,9 @@ def _json_rpc_error(error: ApiError) -> Response:
 
 
 def _require_credentials(environ: Mapping[str, Any]) -> None:
-    """Raise UnauthorizedError for an Authorization header without a valid token.
+    """Raise UnauthorizedError if there is an Authorization header, but it contains no valid token.
 
-    Otherwise, an agent might not notice that it has only the public's permissions.
+    Without this error, an agent might not notice that it has only the permissions of the public.
     """
     header = environ.get("HTTP_AUTHORIZATION")
     if header is not None and not header.partition(" ")[2].strip():

@@ -144,7 +144,10 @@ def _read_new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Return the target branch ("" for the served one), message and resolution."""
+    """Return the target branch, the commit message and the resolution of conflicts from a request body.
+
+    The target branch is "" for the served branch.
+    """
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):

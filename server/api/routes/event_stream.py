@@ -31,7 +31,10 @@ def stream(
     since: int | None = None,
     frames: Frames = EVENT_FRAMES,
 ) -> Response:
-    """Return a stream from `Last-Event-ID`, `since` or now. Raises BusyError for too many streams."""
+    """Return a stream of the events after `Last-Event-ID` or, without this header, after `since`.
+
+    If neither is given, the stream begins with the next event. Raises BusyError if too many streams are open.
+    """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):

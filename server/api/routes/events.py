@@ -113,9 +113,9 @@ def script() -> str:
 def cache_tags_of_url(
     url: object, state: State, reader_of: Callable[[Type], Reader], visible_subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response at `url`, a path with an optional query.
+    """Return the cache tags of the response to a request for `url`, which is a path with an optional query.
 
-    Raises ValidationError, or any error from reading the document.
+    Raises ValidationError, or any error that occurs when the document is read.
     """
     if not isinstance(url, str):
         raise ValidationError(

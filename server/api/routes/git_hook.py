@@ -1,6 +1,6 @@
 """Handler for `POST /git/hook`, which git hosts call after a push.
 
-It only fetches from the configured remote, so forged requests do no harm.
+A forged request does no harm, because the handler only fetches from the remote that the settings name.
 """
 
 import hmac
@@ -27,9 +27,10 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class SignatureScheme:
-    """A git host's signature header.
+    """The header in which a git host sends its signature.
 
-    Its value is the secret if `is_secret` is set, else `prefix` and a hexadecimal HMAC-SHA-256 of the body.
+    If `is_secret` is set, the header's value is the secret itself. Otherwise, it is `prefix`, followed by the
+    HMAC-SHA-256 of the body in hexadecimal.
     """
 
     header: str
@@ -37,7 +38,10 @@ class SignatureScheme:
     is_secret: bool = False
 
     def matches(self, value: str, secret: str, body: bytes) -> bool:
-        """Check a header's value in constant time."""
+        """Return whether `value` is the correct signature.
+
+        The comparison takes the same time for every wrong value.
+        """
         if self.is_secret:
             return hmac.compare_digest(value.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
@@ -57,7 +61,7 @@ SCHEMES = (
 
 
 def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
-    """Raise UnauthorizedError unless the secret signs the request."""
+    """Raise UnauthorizedError if the request is not signed with the secret."""
     sent = {name.lower(): value for name, value in headers.items()}
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
@@ -71,7 +75,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. It tells other machines about a push."""
+    """Register the handler. After a push, it notifies the site's other machines."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -111,7 +115,7 @@ def _parse_payload(body: bytes) -> Any:
 
 
 def _read_pushes(payload: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch's name and commit ("" if unknown)."""
+    """Yield the name and new commit of each branch that was pushed. An unknown commit is ""."""
     if not isinstance(payload, dict):
         return
     ref = payload.get("ref")

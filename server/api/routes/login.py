@@ -46,9 +46,9 @@ _SYSTEMS = {
 
 
 def check_password(request: Request, body: object) -> User:
-    """Check the credentials in a body, and return the user.
+    """Check the user name and password in a request body, and return the user.
 
-    Raises ValidationError, RateLimitError, or ApplicationError for a blocked or unconfirmed user.
+    Raises ValidationError, RateLimitError, or ApplicationError if the user is blocked or not confirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -106,7 +106,10 @@ def login_response(request: Request, user: User, body: object = None) -> Respons
 
 
 def token_response(request: Request, user: User, login: Login, fields: Mapping[str, object]) -> Response:
-    """Return the tokens, with the refresh token in the body or a cookie."""
+    """Return a response that contains the tokens of a login.
+
+    The refresh token is either in the body or in a cookie.
+    """
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())

@@ -109,7 +109,10 @@ def _read_fix(data: Any, i: int) -> ValueChange:
 
 
 def _is_null(fix: Any, name: str) -> bool:
-    """Treat a missing `before` as null, but not a missing `after`."""
+    """Return whether a value in `fix` is null.
+
+    If `before` is missing, it counts as null, but a missing `after` does not.
+    """
     if not isinstance(fix, dict) or fix.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in fix)

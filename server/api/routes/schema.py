@@ -130,7 +130,10 @@ def _kind(value: object) -> str:
 
 
 def _settings_timestamps(site: Site) -> tuple[str, str]:
-    """Return when site.yaml was created and changed. Without it, both are the first commit's time."""
+    """Return the times when site.yaml was created and last changed.
+
+    If the site has no site.yaml, both are the time of the first commit.
+    """
     committed = site.git.committed
     try:
         changed = os.stat(site.root / FILE).st_mtime

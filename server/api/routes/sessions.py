@@ -1,4 +1,4 @@
-"""Handlers for /api/auth/refresh, /logout and /sessions (404 unless `auth.refresh` is on)."""
+"""Handlers for /api/auth/refresh, /logout and /sessions. They return 404 if `auth.refresh` is off."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """Return the access token's user id and session id. Raises UnauthorizedError."""
+        """Return the user id and the session id in the access token. Raises UnauthorizedError."""
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None

@@ -1,4 +1,4 @@
-"""Handlers for /api/upload. As in Strapi, the responses have no envelope."""
+"""Handlers for /api/upload. As in Strapi, the responses have no `data` envelope."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -184,9 +184,9 @@ def _attachment(form: Form) -> Attachment | None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Parse the request's form, with its files in `folder`.
+    """Parse the form in the request, and store the files that it contains in `folder`.
 
-    Deletes files that are left on exit. Raises StorageError.
+    Files that are still there on exit are deleted. Raises StorageError.
     """
     with ExitStack() as stack:
 

@@ -1,4 +1,4 @@
-"""Handlers for /api/users and /api/users-permissions. Responses have no envelope."""
+"""Handlers for /api/users and /api/users-permissions. The responses have no `data` envelope."""
 
 from flask import Response, request
 

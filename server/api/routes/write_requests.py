@@ -1,6 +1,6 @@
-"""Helpers for write handlers.
+"""Functions that the handlers of writes call.
 
-`dryRun` is a query parameter, because a server could ignore a `Prefer` header and write.
+`dryRun` is a query parameter. If it were a `Prefer` header, a server could ignore it and write.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,10 @@ NAME_BRANCH = "name a branch other than the served one: ?branch=NAME"
 
 
 def switch_to_branch(writes: Writes) -> None:
-    """Switch to the branch in the `branch` parameter. Raises ForbiddenError or ValidationError."""
+    """Let the request read and write the branch in the parameter `branch`.
+
+    Do nothing if there is no such parameter. Raises ForbiddenError or ValidationError.
+    """
     environ, params = request.environ, _write_parameters()
     if "branch" not in params:
         return
@@ -71,7 +74,7 @@ def switch_to_branch(writes: Writes) -> None:
 
 
 def enforce_branch_only() -> None:
-    """Raise ForbiddenError for a write outside branches by a caller limited to branches."""
+    """Raise ForbiddenError if the caller may write only to branches, and the write goes elsewhere."""
     if request.method not in WRITE_METHODS or request.routing_exception or g.get("branch"):
         return
     operation = operation_of(request)
@@ -136,7 +139,7 @@ def data_of(body: Any) -> Any:
 
 
 def write_response(result: Result) -> Response:
-    """Return the response to a write or a dry run."""
+    """Return the response to a write, or to a dry run of a write."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents

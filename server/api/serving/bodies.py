@@ -1,4 +1,4 @@
-"""Receipt of request bodies, in memory or in files."""
+"""Receiver of request bodies, which are stored in memory or in files."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -25,10 +25,10 @@ BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
 
 
 class Exchange(Protocol):
-    """Request whose body has not been received yet."""
+    """Request whose body has not been received completely."""
 
     async def read(self) -> bytes:
-        """Return the next part of the body, or b"" at its end."""
+        """Return the next bytes of the body, or b"" at its end."""
 
 
 class Receiver:
@@ -40,9 +40,10 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, max_bytes: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked), up to `max_bytes`.
+        """Receive a body. If it is larger than `max_bytes`, it is not received completely.
 
-        Raises BusyError, ClientGone, BadRequestError, RequestTimeoutError or StorageError.
+        `length` is the length of the body in bytes, or None if the body is chunked. Raises BusyError,
+        ClientGone, BadRequestError, RequestTimeoutError or StorageError.
         """
         body = Body(self)
         if length is not None and length > max_bytes:
@@ -59,7 +60,10 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, is_small: bool) -> None:
-        """Reserve space for a part of a body. Raises BusyError."""
+        """Reserve space for `size` bytes of a body. Raises BusyError if there is not enough space.
+
+        Small bodies can use some space that is reserved for them.
+        """
         if self._room - size < (-SMALL_RESERVE_BYTES if is_small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -69,7 +73,7 @@ class Receiver:
 
 
 class Body:
-    """Request body in memory or in a file. Closing it releases its space."""
+    """Request body in memory or in a file. When it is closed, its space can be used for other bodies."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver

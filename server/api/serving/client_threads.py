@@ -15,7 +15,11 @@ _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """Thread pool in which each client has a queue, and at most `threads - reserved` threads."""
+    """Thread pool that has a queue for each client.
+
+    A client uses at most `threads - reserved` threads at the same time, so other clients' requests are not
+    delayed.
+    """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
@@ -39,7 +43,7 @@ class ClientThreads:
         self._pool.shutdown()
 
     def _start_queued(self) -> None:
-        """Start queued calls. The caller must hold the lock."""
+        """Start as many queued calls as there are free threads. The caller must hold the lock."""
         while self._free and (client := self._next()) is not None:
             queue = self._queues[client]
             future, work = queue.popleft()

@@ -10,7 +10,10 @@ _READ_CACHED: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
 class FileBody:
-    """A body read from a file's current position, for `wsgi.file_wrapper` (PEP 3333)."""
+    """Response body that is read from a file, beginning at the current position.
+
+    It is used as `wsgi.file_wrapper` (PEP 3333).
+    """
 
     def __init__(self, file: IO[bytes], suggested_block_bytes: int = 0) -> None:
         self._file = file  # werkzeug suggests 8 kB, which would need 16 times as many calls.
@@ -20,7 +23,10 @@ class FileBody:
             yield block
 
     def read_cached(self) -> bytes:
-        """Return the next part if it is in memory, otherwise b""."""
+        """Return the next bytes of the file if they are in memory.
+
+        Return b"" if they must be read from the disk.
+        """
         if _READ_CACHED is None:
             return b""
         buffer, start = bytearray(PART_BYTES), self._file.tell()

@@ -1,6 +1,7 @@
 """Generations of workers. A generation is forked from one process, so its workers share memory.
 
-After a change to all documents of a large site, a new process loads the site and forks the next generation.
+If all documents of a large site change, a new process loads the site, and the next generation is forked from
+it.
 """
 
 import logging
@@ -34,10 +35,10 @@ SHUT_DOWN = b"r"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of workers, with pipes to the launcher.
+    """A generation of workers, and its pipes to the launcher.
 
-    On a byte in `control_pipe`, the generation finishes its requests and exits. If the pipe is closed, it
-    exits at once.
+    When the launcher writes a byte to `control_pipe`, the generation finishes its requests and exits. When
+    the pipe is closed, the generation exits immediately.
     """
 
     number: int
@@ -45,11 +46,11 @@ class Generation:
     status_pipe: int
 
     def report_ready(self) -> None:
-        """Report a ready worker, so the launcher ends the previous generation."""
+        """Tell the launcher that a worker is ready. The launcher then ends the previous generation."""
         self._send(_READY)
 
     def request_reload(self) -> None:
-        """Request a new generation, unless one is starting."""
+        """Ask the launcher for a new generation. If one is already starting, the request has no effect."""
         self._send(_RELOAD)
 
     def _send(self, what: bytes) -> None:
@@ -66,11 +67,12 @@ class _Process:
 
 
 class Generations:
-    """Launcher of generations, which stops on a signal.
+    """Launcher of generations. It runs until it receives a signal.
 
-    - `serve` runs in a process for each generation.
-    - `on_exit` is called when a replaced generation has exited.
-    - `renew` renews the lease on the site's folder, and returns the seconds until the next time.
+    - `serve`: a function that runs in a new process for each generation.
+    - `on_exit`: a function that is called when a generation that was replaced has exited.
+    - `renew`: a function that renews the lease on the site's folder. It returns the seconds until the next
+      renewal.
     """
 
     def __init__(
@@ -109,9 +111,9 @@ class Generations:
                     return 0
 
     def _fork_if_due(self) -> float | None:
-        """Fork the next generation if due.
+        """Fork the next generation if one was requested and its time has come.
 
-        Return the seconds until it is due, or None if there is nothing to wait for.
+        Return the seconds until it can be forked, or None if no generation is waiting to be forked.
         """
         if not self._is_requested or self._next is not None or self._is_taken_over:
             return None
@@ -204,7 +206,10 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap processes. Return the exit status if the first generation failed."""
+        """Reap processes that have ended.
+
+        If the first generation ended before it was ready, return the exit status.
+        """
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:

@@ -89,9 +89,9 @@ def bracketed(host: str) -> str:
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return a request's environ, or None for an invalid target.
+    """Return the WSGI environ of a request, or None if the target is invalid.
 
-    If the headers are invalid, the key REFUSED contains the error.
+    If the headers are invalid, the environ contains the error under the key REFUSED.
     """
     found = _split_target(target)
     if found is None:

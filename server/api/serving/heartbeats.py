@@ -1,4 +1,7 @@
-"""Heartbeat counters in shared memory, by which the supervisor detects workers that hang."""
+"""Counters in shared memory that the workers increment.
+
+The supervisor uses them to detect workers that hang.
+"""
 
 import mmap
 import struct
@@ -36,7 +39,10 @@ class Heartbeats:
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. A late call restarts every worker's timeout."""
+        """Read the counters of all workers.
+
+        If the last check was long ago, the timeouts of all workers start again.
+        """
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)

@@ -1,6 +1,6 @@
 """A process's HTTP server: an event loop that calls a WSGI app.
 
-Short reads run on the event loop, long reads on two threads, and blocking requests in thread pools.
+Short reads run on the event loop, and long reads run on two threads. Requests that block run in thread pools.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class Connections:
         return len(self._open)
 
     def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
-        """Return each client's number of unacknowledged bytes. Thread-safe."""
+        """For each of the clients, return the number of bytes that it has not acknowledged. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
@@ -158,7 +158,7 @@ class HttpServer:
             runner.run(self._serve())
 
     def shut_down(self) -> None:
-        """Stop accepting connections, and shut down after SHUTDOWN_GRACE_S seconds."""
+        """Stop accepting connections immediately, and shut down after SHUTDOWN_GRACE_S seconds."""
         self.is_shutting_down = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
         time.sleep(SHUTDOWN_GRACE_S)
@@ -385,7 +385,7 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def max_connections() -> int:
-    """Raise the limit on open files, and return how many connections it allows."""
+    """Raise the process's limit on open files, and return how many connections the new limit allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

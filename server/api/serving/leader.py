@@ -25,7 +25,7 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """Thread that runs the background jobs once there is no other leader."""
+    """Thread that waits until no other process is the leader, and then runs the background jobs."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
@@ -36,7 +36,7 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs. Waits for up to 5 seconds."""
+        """Stop the jobs, and wait up to 5 seconds until they have ended."""
         self._stop.set()
         self._thread.join(timeout=5)
 

@@ -16,14 +16,20 @@ class Pipelined(Protocol):
 
 
 class PipelineTurns:
-    """Queue of pipelined requests. Each pass of the event loop handles one per client."""
+    """Queue of connections with pipelined requests.
+
+    Each pass of the event loop handles one request of each client.
+    """
 
     def __init__(self) -> None:
         self._clients: dict[str, deque[Pipelined]] = {}
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule a call of `advance`. Don't add the connection again before this call."""
+        """Schedule a call of the connection's `advance`.
+
+        Until then, the connection must not be added again.
+        """
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

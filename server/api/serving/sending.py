@@ -1,6 +1,7 @@
-"""Sending of large bodies, which are kept in memory up to a limit, then in files.
+"""Sender of large response bodies.
 
-If the files reach a limit, the client with the most bytes in files is disconnected.
+Bodies are kept in memory up to a limit. Beyond that limit, they are kept in files. If the files reach a
+limit, too, the client with the most bytes in files is disconnected.
 """
 
 import asyncio
@@ -45,7 +46,7 @@ class LargeBodies:
         self._is_releasing = False  # whether `_release` is scheduled
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response, or status 503 if there is no room."""
+        """Send a response. If there is no room for its body, send status 503 instead."""
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]
@@ -70,7 +71,10 @@ class LargeBodies:
             self._release_later(size)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Disconnect clients that use more space than `client`. Return whether that is enough."""
+        """Disconnect clients that use more space than `client`, until there is room for `size` bytes.
+
+        Return False if there is still not enough room.
+        """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
             if sum(totals.values()) + size <= MAX_FILE_BYTES:

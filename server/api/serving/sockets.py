@@ -1,4 +1,4 @@
-"""Acceptance of connections, and their unacknowledged bytes."""
+"""Acceptor of connections, and a function that counts the bytes that a client has not acknowledged."""
 
 import asyncio
 import socket
@@ -22,7 +22,7 @@ def unacknowledged_bytes_of(connection: Any) -> int:
 
 
 class Acceptor:
-    """Acceptor of connections, one at a time, from a shared socket."""
+    """Acceptor of connections from a socket that processes share. It accepts one connection at a time."""
 
     def __init__(
         self,

@@ -29,7 +29,11 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Slot:
-    """Slot for a worker, which started or, if `pid` is 0, is due at `started_or_due_at`."""
+    """Slot for one worker.
+
+    `started_or_due_at` is the time when the worker started. If `pid` is 0, it is the time when the next one
+    is due.
+    """
 
     number: int
     pid: int = 0
@@ -41,8 +45,8 @@ class _Slot:
 class Supervisor:
     """Parent process of `count` workers.
 
-    On a byte in `control_pipe`, the workers call `on_shutdown`, finish their requests and exit. If the pipe
-    is closed, they receive SIGTERM.
+    When a byte arrives through `control_pipe`, each worker calls `on_shutdown`, finishes its requests and
+    exits. When the pipe is closed, the workers receive SIGTERM.
     """
 
     def __init__(
@@ -93,7 +97,10 @@ class Supervisor:
             self._kill_hung()
 
     def _fork_due(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next, or `inf`."""
+        """Fork the workers that are due.
+
+        Return the seconds until the next worker is due, or `inf` if there is none.
+        """
         now = time.monotonic()
         missing = [slot for slot in self._slots if not slot.pid]
         for slot in missing:
@@ -212,8 +219,8 @@ def catch_signals(
 ) -> Iterator[Callable[[float | None], bytes]]:
     """Yield a function that waits for signals.
 
-    The function takes a timeout in seconds, and returns the signal numbers. It returns early when a
-    descriptor becomes readable. Ignored signals stay ignored.
+    The function takes a timeout in seconds, and returns the numbers of the signals that arrived. It returns
+    early if a descriptor becomes readable. Signals that the process ignores are still ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -251,7 +258,10 @@ def _readable(descriptor: int) -> bool:
 
 
 def _wait_for_shutdown(lifeline: int, on_shutdown: Callable[[], None] | None) -> None:
-    """Shut this worker down on a byte in the pipe, or end it if the pipe is closed."""
+    """Wait until a byte arrives through the pipe, then call `on_shutdown`.
+
+    End this worker when the pipe is closed.
+    """
     if os.read(lifeline, 1) and on_shutdown:
         on_shutdown()
         closed = select.poll()

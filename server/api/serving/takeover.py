@@ -28,7 +28,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class TakenOverSocket:
-    """A listening socket from a running server. That server works until `answer` is called."""
+    """The listening socket of a running server. That server continues to work until `answer` is called."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
@@ -48,9 +48,9 @@ class TakenOverSocket:
 
 
 def take_over(root: Path, port: int) -> TakenOverSocket | None:
-    """Return the running server's listening socket, or None if no server runs.
+    """Return the running server's listening socket, or None if no server is running.
 
-    Raises SetupError if the server does not hand the socket over.
+    Raises SetupError if the running server does not hand over its socket.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -100,7 +100,7 @@ class TakeoverListener:
         self._socket_mark: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Accept takeover requests, in place of the previous server."""
+        """Begin to accept takeover requests. The previous server then receives no more of them."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         socket_ = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -126,7 +126,7 @@ class TakeoverListener:
         return tuple(one.fileno() for one in self._connections())
 
     def handle_requests(self) -> bool:
-        """Handle requests without waiting. Return True after a takeover."""
+        """Handle the takeover requests that have arrived. Return True if another server has taken over."""
         if self._new_server is not None:
             with suppress(BlockingIOError):
                 if _receive(self._new_server) == _READY:
@@ -151,13 +151,13 @@ class TakeoverListener:
         self.close()
 
     def close(self) -> None:
-        """Close the socket in this process. Copies in other processes stay open."""
+        """Close the socket in this process. In other processes, it stays open."""
         for one in self._connections():
             one.close()
         self._socket, self._new_server, self._new_connections = None, None, []
 
     def remove(self) -> None:
-        """Delete the Unix socket, unless another server has replaced it."""
+        """Delete the Unix socket. If another server has replaced it, do nothing."""
         with suppress(OSError), _short_path(self._root, self._port) as path:
             if self._socket_mark and _mark_of(path) == self._socket_mark:
                 os.unlink(path)
@@ -210,7 +210,10 @@ def delete_stale_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message, or b"" if the other server has ended. Raises BlockingIOError."""
+    """Return a message from the other server, or b"" if that server has ended.
+
+    Raises BlockingIOError if no message has arrived.
+    """
     try:
         return other.recv(1)
     except ConnectionError:

@@ -1,6 +1,7 @@
-"""The studio's session cookie (docs/studio.md).
+"""The cookie that contains a session of the studio (docs/studio.md).
 
-It counts only in the server's own origin, with a `Bifolio-Studio` and without an `Authorization` header.
+The cookie is used only if a page of the same server sends the request, the request has the header
+`Bifolio-Studio`, and it has no `Authorization` header.
 """
 
 from typing import TYPE_CHECKING
@@ -21,10 +22,10 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 
 
 def authenticate_by_cookie(environ: Environ) -> None:
-    """Authenticate a request by its cookie.
+    """Replace the request's cookie with an Authorization header. Do nothing if the cookie must not be used.
 
-    Raises ForbiddenError for another origin, or UnauthorizedError for the owner's session on another
-    machine.
+    Raises ForbiddenError if a page of another origin sent the request, and UnauthorizedError if the owner's
+    session is used on another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
@@ -41,7 +42,7 @@ def authenticate_by_cookie(environ: Environ) -> None:
 
 
 def require_same_origin(environ: Environ) -> None:
-    """Raise ForbiddenError unless a page of the server sent the request."""
+    """Raise ForbiddenError if the request was not sent by a page of this server."""
     # Over HTTPS, browsers send `Sec-Fetch-Site`. Otherwise they send `Origin`, at least with writes.
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:

@@ -209,7 +209,7 @@ def _inline_script_source() -> str:
 
 
 def imported_modules(entry_module: str) -> list[str]:
-    """Return the JavaScript modules that a module imports statically, directly or not."""
+    """Return the JavaScript modules that a module imports statically, directly or through other modules."""
     found, waiting = set[str](), [entry_module]
     while waiting:
         name = waiting.pop()

@@ -1,4 +1,4 @@
-"""The destination of an agent's writes."""
+"""The branch that an agent writes to."""
 
 import re
 import shlex
@@ -37,13 +37,13 @@ _ON_SERVED = (
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The destination of an agent's writes.
+    """The branch that an agent writes to.
 
-    - `branch`: "" for the served branch.
+    - `branch`: the name of the branch, or "" for the served branch.
     - `exists`: whether the branch exists. If not, the first write creates it.
-    - `commit`: the branch's last commit (for a new branch, the served commit), or "" if unknown.
+    - `commit`: the branch's last commit, or "" if it is unknown. For a new branch, it is the served commit.
     - `no_branch_reason`: why the caller can't have a branch, or "" if it can.
-    - `lacks_permission`: whether that is because of a missing permission.
+    - `lacks_permission`: whether the caller can't have a branch because it lacks a permission.
     """
 
     mode: WriteMode
@@ -71,7 +71,10 @@ class Destination:
 
 
 def default_destination(call: Call) -> Destination:
-    """Return the destination if the call names no branch. Does not create the branch."""
+    """Return the destination of writes that name no branch.
+
+    If that branch does not exist, it is not created.
+    """
     mode, caller = call.settings.mcp.write, _caller(call)
     if mode is WriteMode.DIRECT and caller.get("branchOnly"):
         mode = WriteMode.BRANCH
@@ -108,9 +111,10 @@ def _branches(call: Call) -> Mapping[str, Json]:
 
 
 def _own_branch(first_name: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the caller's last branch or, if it is checked out or merged, a new one.
+    """Return the branch with the highest number that belongs to the caller.
 
-    Names that git can't create are skipped, such as agent/a beside agent/a/b.
+    If there is none, or if that branch is checked out or merged, return a new branch. The new branch gets a
+    name that git can create: while `agent/a/b` exists, git can't create `agent/a`.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
     last = max((_number_of(each, first_name) for each in branches if _is_own(each, first_name)), default=0)
@@ -140,7 +144,7 @@ def _is_own(branch: str, first_name: str) -> bool:
 
 
 def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
-    """Return the name of a caller's first branch. No two callers get the same."""
+    """Return the name of a caller's first branch. Different callers get different names."""
     name = str(caller["name"])
     safe = _UNSAFE.sub("-", name).strip("-")[:_MAX_NAME_CHARS]
     kind = "" if caller["kind"] == "token" else f"{caller['kind']}."
@@ -185,9 +189,10 @@ def write_destination(call: Call) -> Destination:
 def branch_for_write(
     call: Call, destination: Destination, dry_run: Callable[[], Reply] | None = None
 ) -> Iterator[None]:
-    """Create a missing branch for a write, and delete it again if the write fails.
+    """Create the branch if it does not exist. If the write then fails, delete the new branch.
 
-    If the caller has the permission `source.read`, `dry_run` is called first. Raises RestRequestError.
+    If the branch does not exist and the caller has the permission `source.read`, `dry_run` is called before
+    the branch is created. Raises RestRequestError.
     """
     if not destination.branch or destination.exists:
         yield
@@ -211,7 +216,10 @@ def may_read_sources(call: Call) -> bool:
 
 
 def write_query(destination: Destination, *, dry_run: bool) -> Json:
-    """Return a write's query parameters. Before the branch exists, a dry run uses the served branch."""
+    """Return the query parameters of a write.
+
+    If `dry_run` is set and the branch does not exist yet, the dry run uses the served branch.
+    """
     on_branch = destination.branch and (destination.exists or not dry_run)
     branch = {"branch": destination.branch} if on_branch else {}
     return {**branch, **({"dryRun": "true"} if dry_run else {})}
@@ -230,9 +238,9 @@ def write_body(reply: Reply, destination: Destination) -> Any:
 
 
 def describe_write(call: Call, destination: Destination, commit: str) -> Json:
-    """Return the destination of a write, and how to review and merge it.
+    """Describe the branch that was written to, and how to review and merge it.
 
-    The merge command names the commit, because more commits may follow.
+    The command that merges the branch names `commit`, because more commits may follow.
     """
     found: Json = {"commit": commit} if commit else {}
     if not destination.branch:

@@ -1,4 +1,4 @@
-"""Drafts that an update without a status publishes."""
+"""Drafts that are published by an update that contains no status."""
 
 from typing import Any
 

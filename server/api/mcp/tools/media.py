@@ -25,7 +25,10 @@ _ACCEPTED = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 
 def is_media(call: Call) -> bool:
-    """Return whether `type` means media files, not a content type named `upload`."""
+    """Return whether `type` stands for media files.
+
+    If a content type is named `upload`, it stands for that type instead.
+    """
     return call.text("type") == MEDIA and call.rest.type_named(MEDIA) is None
 
 

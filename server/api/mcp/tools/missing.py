@@ -15,9 +15,9 @@ _MAX_NAME_CHARS = 100
 
 
 def missing_document_error(call: Call, type_: Type, at: Json, details: Json | None = None) -> NotFoundError:
-    """Return an error that suggests the document's other locales or a similar id.
+    """Return the error for a missing document. If possible, it suggests another locale or a similar id.
 
-    `at` selects the branch.
+    `at` contains the query parameters that select the branch.
     """
     document_id, locale = call.text("documentId"), call.text("locale")
     if type_.kind == "singleType" or not document_id:

@@ -42,9 +42,9 @@ def missing_path_error(call: Call, version: DocumentVersion, branch: str) -> Not
 
 
 def _similar_paths(call: Call, version: DocumentVersion, at: Json) -> Iterator[str]:
-    """Yield the paths of the document's other versions, then of a similar document.
+    """Yield the paths of other versions of the document, then the paths of a document with a similar id.
 
-    "" stands for a path that the caller may not read.
+    If the caller may not read a path, "" is yielded instead.
     """
     other = "draft" if version.status == "published" else "published"
     queries: tuple[Json, ...] = (source_query(version), {"locale": version.locale, "status": other}, {})

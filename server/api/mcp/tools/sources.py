@@ -61,7 +61,10 @@ def read_file(call: Call) -> Result:
 
 
 def select_lines(text: str, first: int, last: int, max_chars: int) -> list[str]:
-    """Return the lines from `first` to `last`, counted from 1, up to `max_chars`."""
+    """Return the lines from `first` to `last`, counted from 1.
+
+    Stop after the line that exceeds `max_chars`.
+    """
     start = 0
     for _ in range(first - 1):
         start = text.index("\n", start) + 1

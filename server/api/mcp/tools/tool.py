@@ -22,7 +22,7 @@ MEDIA = "upload"  # the `type` of media files
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool. `json_as_text`: whether the client needs JSON as text."""
+    """A call of a tool. `json_as_text` tells whether the client needs the JSON of the result as text."""
 
     arguments: Mapping[str, Any]
     rest: RestClient
@@ -36,7 +36,10 @@ class Call:
         return str(self.arguments.get(name) or "")
 
     def reject(self, condition: str, *names: str) -> None:
-        """Raise ValidationError if any of the arguments was given. `condition` ends the message."""
+        """Raise ValidationError if any of the named arguments was given.
+
+        The error message ends with `condition`.
+        """
         for name in self.values(*names):
             raise ValidationError(f'"{name}" can\'t be used {condition}')
 
@@ -48,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image in a result. `data` is base64."""
+    """An image in a result. `data` is encoded in base64."""
 
     data: str
     media_type: str
@@ -184,9 +187,9 @@ def _short_context(line: str) -> str:
 
 
 def cut_lists(content: Json, call: Call) -> Json:
-    """Shorten a result's lists until it fits, and name them in `note`.
+    """Shorten the lists in a result until the result fits, and tell in `note` which lists are shortened.
 
-    A successful write must not end in an error.
+    This is used for the results of writes, because a successful write must not return an error.
     """
     for name in ("files", "problems", "documents", "media"):
         items = content.get(name) or ()
@@ -209,14 +212,17 @@ def too_large(size: int) -> LimitError:
 
 
 def fitting_page_size(offset: int, max_size: int) -> int:
-    """Return the size of a page that starts at `offset`. For the first page, it is a power of two."""
+    """Return the size of a page that begins at `offset`.
+
+    The size is at most `max_size`, and divides `offset`. For the first page, the size is a power of two.
+    """
     if offset == 0:
         return 1 << (max_size.bit_length() - 1)
     return next(size for size in range(max_size, 0, -1) if offset % size == 0)
 
 
 def fitting_page(found: list[Any], total: int, offset: int, size: int, max_bytes: int) -> Json:
-    """Return items that fit into `max_bytes`, and how to request the next."""
+    """Return the items that fit into `max_bytes`, and the parameters that request the next page."""
     fitting = fitting_count(found, max_bytes)
     if fitting < len(found):
         size = fitting_page_size(offset, fitting)

@@ -36,7 +36,7 @@ _BINARY = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file to upload. `note` tells how its name was changed."""
+    """A file to upload. If its name was changed, `note` tells how."""
 
     content: bytes
     name: str
@@ -45,7 +45,7 @@ class _File:
 
 
 def upload(call: Call) -> Result:
-    """Run the `upload` tool. With `documentId`, it changes a file's description."""
+    """Run the `upload` tool. If `documentId` is given, it changes the description of that file."""
     destination = write_destination(call)
     access = body_of(call.rest.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
@@ -96,7 +96,10 @@ def _name_arguments(reply: Reply) -> Reply:
 
 
 def _file_info(call: Call) -> Json:
-    """Return a file's description. An empty string clears a value."""
+    """Return the description of a file, such as its caption, from the arguments.
+
+    An empty string clears a field.
+    """
     info = {key: call.arguments[key] for key in _DESCRIPTION if key in call.arguments}
     if not call.text("documentId"):
         return {key: value for key, value in info.items() if value is not None}
@@ -133,7 +136,10 @@ def _read_upload(call: Call) -> _File:
 
 
 def split_data_url(data: str) -> tuple[str, str]:
-    """Split a data URL, or plain base64, into media type and base64."""
+    """Return the media type and the base64 text of a data URL, or of plain base64.
+
+    If `data` names no media type, it is `application/octet-stream`.
+    """
     found = _DATA_URL.match(data[:_MAX_PREFIX_CHARS])
     return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)
 

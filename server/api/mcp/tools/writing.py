@@ -119,7 +119,7 @@ def _batch_operation(call: Call, number: int, argument: Json) -> Json:
 
 @contextmanager
 def _explain_not_found(call: Call, destination: Destination) -> Iterator[None]:
-    """Turn a 404 for an operation into an error that suggests a document."""
+    """If an operation fails with status 404, raise an error that suggests a document with a similar id."""
     try:
         yield
     except RestRequestError as error:

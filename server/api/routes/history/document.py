@@ -27,9 +27,9 @@ def version_json(
     viewer: Viewer,
     message: MessageOf,
 ) -> dict[str, Any]:
-    """Return a version's JSON, with `attributes` null for an unreadable file.
+    """Return the JSON of a version in a document's history. If the file can't be read, `attributes` is null.
 
-    `values` are those before and after the commit.
+    `values` contains the attribute values before and after the commit.
     """
     commit = version.commit
     unread = any(
@@ -94,7 +94,7 @@ def _id_of(version: Version) -> str:
 
 
 def _blame_json(blame: Blame, commits_json: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return an attribute's blame. Raises LimitError."""
+    """Return the JSON that tells which commits last changed an attribute. Raises LimitError."""
     said = commits_json[_id_of(blame.version)]
     budget.write(len(dumps(said)))
     if not blame.lines:

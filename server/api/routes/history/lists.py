@@ -61,9 +61,9 @@ def deleted_json(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return deleted documents, with a title if the document's viewer may see it.
+    """Return the JSON of deleted documents. A document's title is included if its viewer may see it.
 
-    `viewers` has the same order as `documents`. Raises LimitError.
+    `viewers` contains one viewer for each of the documents, in the same order. Raises LimitError.
     """
     contents = values_of(store, [versions[0] for _, versions in documents], budget, viewers)
     name = title_of(type_)

@@ -44,7 +44,10 @@ def list_files(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff_file(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with a file's uncommitted changes. Only callers with full access see lines."""
+    """Return a response that contains the uncommitted changes to a file.
+
+    Only callers with all permissions get the changed lines.
+    """
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else differences_json(found.attributes)
