@@ -126,9 +126,9 @@ class CommittedDocument:
 class Comparison:
     """The differences between two versions.
 
-    `since` and `to` are the ids of commits. If `to` is "", the current files were compared; if `since` is "",
-    there was no earlier version. `unread_keys` are the keys in each version that the current schema does not
-    have.
+    `since` and `to` are the ids of commits. If `to` is "", the newer version is that of the current files. If
+    `since` is "", there was no earlier version, or both versions are current. `unread_keys` are the keys in
+    each version that the current schema does not have.
     """
 
     differences: Mapping[str, Difference]

@@ -1,7 +1,7 @@
 """Problems that a caller may see or fix.
 
-The message of a problem can quote hidden values. A caller therefore sees a problem only if all values that
-its message could mention may be read.
+The message of a problem can quote hidden values. Callers therefore see a problem only if they may read all
+values that its message could mention.
 """
 
 import re
@@ -106,7 +106,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The applied fixes, the rejected fixes, each with the reason, and the id of the commit."""
+    """The fixes that were applied, and those that were rejected, each with the reason."""
 
     applied: Sequence[ValueChange]
     rejected: Sequence[tuple[ValueChange, str]]

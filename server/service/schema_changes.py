@@ -57,7 +57,7 @@ class SchemaPlan:
 
 
 def change_request(caller: Caller, data: object) -> ChangeRequest:
-    """Parse a request. Raises ForbiddenError or ValidationError."""
+    """Parse a request to change schemas. Raises ForbiddenError or ValidationError."""
     require_schema_write(caller.actor, caller.state.schema)
     if not isinstance(data, dict):
         raise ValidationError('The request body must look like {"data": {"changes": [{"operation": "…"}]}}')
@@ -89,7 +89,7 @@ def _require_readable(request: ChangeRequest, context: Context, path: str) -> No
 def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
     """Return the plan of a schema change.
 
-    Raises the errors of `make_change`, but none because values would be lost.
+    Raises the errors of `make_change`. Here, it is not an error if values would be lost.
     """
     found, (plan, version) = writes.planned_files(caller, _planned, request)
     if not caller.branch:

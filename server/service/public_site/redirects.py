@@ -1,4 +1,4 @@
-"""Redirects from documents' former addresses and aliases."""
+"""Redirects from the former addresses and the aliases of documents."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -43,7 +43,7 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Map each path to its versions that writes of this group or later ones replaced or wrote.
+        """Map each path to the versions that writes of this group, or later writes, replaced or wrote.
 
         `own_versions` come from writes that are no longer in the queue.
         """

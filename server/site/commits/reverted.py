@@ -33,7 +33,7 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 class OverwrittenWrite:
     """An uncommitted write to a file that has since changed on disk.
 
-    `basis` contains the versions of the file before and after the write that Bifolio knows.
+    `basis` contains the versions of the file that Bifolio knows, from before and after the write.
     """
 
     content: bytes | Path | None
