@@ -67,7 +67,8 @@ def operation_of(request: Request) -> Operation:
 def allowed_methods(request: Request) -> tuple[str, ...]:
     """Return the methods for the `Allow` header.
 
-    For an unknown path, raise NotFoundError. If the unknown path begins with `/api/`, return only `OPTIONS`.
+    For an unknown path that begins with `/api/`, return only `OPTIONS`. Raises NotFoundError for other
+    unknown paths.
     """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)

@@ -84,7 +84,7 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response, with an entity tag for a successful read.
+    """Encode a response. If it is a successful response to a read, it gets an entity tag.
 
     Raises BusyError or NeedsThreadPool if it can't compress a large body now.
     """

@@ -27,7 +27,7 @@ _TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the body of a request to a webhook. If `drafts` is not set, it contains no content of drafts."""
+    """Return the body of a request to a webhook. If `drafts` is False, it contains only the ids of drafts."""
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
     if event.is_media:

@@ -1,6 +1,6 @@
 """JSON Schemas of content types and components.
 
-Omit relations to types that the caller can't `find`.
+Relations to types that the caller can't `find` are left out.
 """
 
 from collections.abc import Iterator, Mapping

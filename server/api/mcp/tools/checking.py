@@ -97,7 +97,7 @@ def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | N
 
 
 def new_problems(call: Call, destination: Destination, before: frozenset[_Key] | None) -> list[Json] | None:
-    """Return at most 20 problems that a write caused, or None if unknown."""
+    """Return at most 20 problems that a write caused, or None if they can't be determined."""
     if not destination.branch:
         after = None if before is None else _served_problems(call)
         if before is None or after is None:

@@ -13,7 +13,7 @@ _UNPUBLISHED = ("draft", "modified")
 def documents_whose_draft_is_published(call: Call, destination: Destination) -> list[str]:
     """Return the documents, such as article/fog, whose draft an `update` would publish.
 
-    Omits drafts that the caller may not read.
+    Drafts that the caller may not read are left out.
     """
     at = {"at": destination.branch} if destination.branch and destination.exists else {}
     found: list[str] = []

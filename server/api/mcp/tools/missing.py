@@ -1,4 +1,4 @@
-"""Errors for missing documents and media files, with suggestions."""
+"""Errors for missing documents and media files. If possible, they suggest a similar id."""
 
 from typing import Any
 

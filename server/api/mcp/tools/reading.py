@@ -165,9 +165,9 @@ def _example_data(operations: Json) -> Any:
 
 
 def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> Json:
-    """Return the named schemas and those that they refer to.
+    """Return the named schemas and the schemas that they refer to.
 
-    The schemas in `types` are replaced by one for any object.
+    The schemas named in `types` are replaced by a schema that allows any object.
     """
     found: Json = {}
     waiting = list(names)
