@@ -43,7 +43,10 @@ class LineMatcher(SequenceMatcher[str]):
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
-    """Return a unified diff without file headers."""
+    """Return a unified diff without file headers.
+
+    `context` is the number of unchanged lines around each change.
+    """
     lines = []
     for group in LineMatcher(before, after).get_grouped_opcodes(context):
         (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]

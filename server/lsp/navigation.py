@@ -86,7 +86,7 @@ def key_span(path: str, text: Text, key_path: KeyPath) -> Span | None:
 
 
 def find_references(view: View, path: str, params: Json) -> list[Json]:
-    """Return all references to the document or file at a position."""
+    """Return all references to the document or media file at a position."""
     key = key_at(view, path, params)
     if key is None:
         return []
@@ -163,7 +163,7 @@ def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
 
 
 def documents_containing(view: View, words: Collection[str]) -> set[str]:
-    """Return the documents whose Markdown body contains one of `words`."""
+    """Return the paths of the documents whose Markdown body contains at least one of `words`."""
     found = set()
     for type_ in view.schema.content_types if words else ():
         at = type_.position.get(type_.body or "")

@@ -94,7 +94,7 @@ def _numbers(position: Any) -> tuple[int, int]:
 
 
 def apply_changes(text: str, changes: Any) -> str:
-    """Apply the changes of a `textDocument/didChange` notification."""
+    """Apply the changes of a `textDocument/didChange` notification to a text."""
     for change in changes if isinstance(changes, list) else ():
         new = change.get("text") if isinstance(change, dict) else None
         if not isinstance(new, str):

@@ -137,10 +137,9 @@ def _write_if_changed(top: Path, path: str, content: bytes) -> bool:
 
 
 def update_file(top: Path, path: str, content: bytes, command: str, *, check: bool) -> str:
-    """Write a file that `command` generates, and return a message.
+    """Write a file that `command` generates, and return a message. Raises SetupError if it can't be written.
 
-    If `check` is set, the file is not written. Raises SetupError if it can't be written or, with `check`, is
-    outdated.
+    If `check` is set, the file is not written. Instead, SetupError is raised if it is outdated.
     """
     if check:
         require_current(top / path, content, command)
@@ -153,8 +152,8 @@ def update_folder(
 ) -> tuple[int, int]:
     """Write generated files and delete outdated ones. Return the numbers of written and deleted files.
 
-    If `check` is set, nothing is changed. Raises SetupError if a change fails or, with `check`, would be
-    necessary.
+    If `check` is set, nothing is changed. Instead, SetupError is raised if there is anything to change. Also
+    raises SetupError if a file can't be written.
     """
     if check:
         for path, content in files.items():

@@ -36,7 +36,7 @@ Status = Literal["published", "draft"]
 
 
 def document_schemas(schema: Schema) -> dict[str, str]:
-    """Return the JSON Schemas by path, such as `yaml/article.draft.json`."""
+    """Return the text of each JSON Schema by its path, such as `yaml/article.draft.json`."""
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
             _Writer(schema, format_, status == "draft").document(type_)

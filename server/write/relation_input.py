@@ -208,7 +208,10 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def split_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation's value by the locales of its targets."""
+    """Split a relation's value by the locales of its targets.
+
+    A target that has no `locale` and no numeric id belongs to the locale `default`.
+    """
     uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:

@@ -342,9 +342,9 @@ class Merger:
         authorship: Authorship,
         current_settings: Settings,
     ) -> _FilesToWrite:
-        """Add the merged files to the changeset and prepare the commit.
+        """Add the merged files to the changeset, and prepare the commit.
 
-        Raises ConflictError if a hook rejects it or git is busy.
+        Raises ConflictError if a hook rejects the commit, or if git is busy.
         """
         sides = ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, GitFile)}

@@ -129,7 +129,7 @@ def is_plain(path: str, *versions: GitFile | None) -> bool:
 
 
 def _refuse_special(path: str, before: GitFile | None, after: GitFile | None) -> None:
-    """Raise ConflictError if a file is special or outside the site, or if its mode differs."""
+    """Raise ConflictError if a file is special or outside the site, or if its mode has changed."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(

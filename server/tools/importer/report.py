@@ -16,7 +16,7 @@ _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: 
 
 
 def report(imported: ImportResult, *, dry_run: bool) -> Iterator[str]:
-    """Yield the lines of the report."""
+    """Yield the lines of the report on an import."""
     yield imported.source.title
     yield ""
     yield from _table(imported)

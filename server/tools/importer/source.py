@@ -40,7 +40,10 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file to import. `path` is relative to uploads/."""
+    """A media file to import.
+
+    `path` is relative to uploads/, and `origin` is the place of the file in the source.
+    """
 
     path: str
     document_id: str

@@ -143,9 +143,9 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return a Docker Compose file that builds Bifolio from `repository`.
+    """Return the path and text of a Docker Compose file that builds Bifolio from `repository`.
 
-    Raises SetupError if the source is unknown.
+    Raises SetupError if it is unknown where Bifolio's source is.
     """
     source = repository_url(repository) or _clone()
     if source is None:

@@ -31,7 +31,7 @@ ArchiveRow = tuple[int, dict[str, Any]]  # (row number, data)
 
 @dataclass(slots=True)
 class ArchiveRows:
-    """The parsed contents of an archive."""
+    """The parsed contents of an export archive."""
 
     schemas: list[dict[str, Any]] = field(default_factory=list)
     entities: dict[str, list[ArchiveRow]] = field(default_factory=lambda: defaultdict(list))
