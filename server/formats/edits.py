@@ -31,7 +31,7 @@ def apply_replacements(text: str, replacements: list[Replacement]) -> str:
 
 
 def is_same_value(old: Tree, new: Any) -> bool:
-    """Return True if a file's value equals a new one."""
+    """Return True if a value in a file is equal to a new value."""
     if isinstance(new, dict):
         return (
             isinstance(old, dict)

@@ -120,7 +120,7 @@ class Handler(BaseHandler):
 
 
 class YamlHandler(Handler):
-    """YAML between `---` lines."""
+    """Front matter in YAML, between lines with `---`."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -142,7 +142,7 @@ class YamlHandler(Handler):
 
 
 class TomlHandler(Handler):
-    """TOML between `+++` lines, as in Hugo and Zola."""
+    """Front matter in TOML, between lines with `+++`, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -164,7 +164,7 @@ class TomlHandler(Handler):
 
 
 class JsonHandler(Handler):
-    """JSON object, as in Hugo."""
+    """Front matter that is a JSON object, as in Hugo."""
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")

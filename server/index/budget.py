@@ -1,4 +1,4 @@
-"""Cost limits for one request (docs/reliability.md). A step is about one access to a document."""
+"""Limits on the cost of one request (docs/reliability.md). A step is about one access to a document."""
 
 import math
 import time
@@ -67,7 +67,7 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def of_write(self) -> "Budget":
-        """Return a budget for preparing a write. It never waits for a mutex."""
+        """Return a budget for preparing a write. A thread that uses it never waits for a mutex."""
         return Budget(self._settings, is_client_gone=self._gone, is_write=True)
 
     def spend(self, steps: int) -> None:
@@ -132,7 +132,7 @@ class Budget:
         self._holds_large, self._small_until = True, 0.0
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool on an event loop."""
+        """Raise NeedsThreadPool if the request is handled on an event loop."""
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 

@@ -1,4 +1,4 @@
-"""Relations and media paths without a target."""
+"""Relations and media paths whose target does not exist."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Size-limited cache for sorted documents."""
+"""Cache for sorted documents, with a limit on its size."""
 
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Compiler of filters to tests for one row (spec.md 5)."""
+"""Compiler that converts a filter to a test of one row (spec.md 5)."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -39,7 +39,7 @@ def weight_of(filter_: Filter) -> int:
 
 
 def compile_filter(view: View, filter_: Filter) -> Test:
-    """Compile a filter into a test."""
+    """Compile a filter to a test, which is a function that takes a row."""
     if isinstance(filter_, And):
         return all_of([compile_filter(view, part) for part in filter_.parts])
     if isinstance(filter_, Or):

@@ -1,4 +1,4 @@
-"""Immutable snapshot of all documents, read without a lock."""
+"""Immutable snapshot of all documents. It can be read without a lock."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Uniqueness among a type's published documents in one locale."""
+"""Uniqueness of values among the published documents of one type in one locale."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator

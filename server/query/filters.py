@@ -38,7 +38,10 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. `negated` is True inside an odd number of `$not`."""
+    """Parser for one parameter.
+
+    In its methods, `negated` is True inside an odd number of `$not` operators.
+    """
 
     schema: Schema
     param: str

@@ -51,7 +51,7 @@ def _plain(text: str) -> str:
 def _sort_numeric_keys_first(value: Any) -> Any:
     """Sort numeric keys before others, as JavaScript does.
 
-    If there are several errors, the one that Strapi would report is then found first.
+    If there are several errors, the same one as in Strapi is then found first.
     """
     if isinstance(value, list):
         return [_sort_numeric_keys_first(item) for item in value]

@@ -1,4 +1,4 @@
-"""Searchable versions, by content type and locale."""
+"""Versions of documents that can be searched, by content type and locale."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class VersionGroup:
-    """Versions of one type in one locale with one of the statuses."""
+    """Versions of one type in one locale that have one of the statuses."""
 
     uid: str
     locale: str

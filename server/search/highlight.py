@@ -96,7 +96,7 @@ def highlights(document: Document, settings: Settings, finder: WordFinder) -> di
 
 
 class WordFinders:
-    """Word finders by language, with one limit on steps."""
+    """Word finders by language. They share one limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, StepLimit(budget)

@@ -112,7 +112,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
-    """Execute commands from a pipe until it is closed or one fails."""
+    """Execute commands from a pipe until it is closed or a command fails."""
     try:
         indexer = Indexer(folder)
         _respond(responses, indexer.status.documents)

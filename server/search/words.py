@@ -1,4 +1,4 @@
-"""Conversion of text to words and terms (stems without case or accents)."""
+"""Conversion of texts to words, and of words to terms: stems without case and accents."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -167,7 +167,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the files to write or delete, without unchanged files."""
+        """Return the files to write or delete. Unchanged files are left out."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,4 +1,4 @@
-"""Crash-safe operations: after a crash, a file has its old or its new content."""
+"""Crash-safe operations: after a crash, a file has either its old or its new bytes."""
 
 import errno
 import os
@@ -62,7 +62,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def create_private_file(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read, unless `path` exists."""
+    """Create a file that only its owner can read. If `path` exists, do nothing."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -134,7 +134,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder with its parents, synced to disk. Return the new ones, outermost first."""
+    """Create a folder and its missing parents, synced to disk. Return the new folders, outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -146,7 +146,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder to disk, so that its renames survive a crash."""
+    """Sync a folder to disk. Then the renames in it survive a crash."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""System calls that replace a file but keep the old one, to detect late edits."""
+"""System calls that replace a file but keep the old file, so that late edits of it can be detected."""
 
 import ctypes
 import errno

@@ -1,4 +1,4 @@
-"""Digests of open files, cached while the files are unchanged."""
+"""Digests of open files. They are cached as long as the files are unchanged."""
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ class FileDigests:
         self._known: Cache[_FileState, str] = Cache(_MAX_ENTRIES, lambda *_: 1)
 
     def digest_of(self, file: IO[bytes]) -> str:
-        """Return a hexadecimal digest, without moving the file's position."""
+        """Return the hexadecimal digest of a file. The position in the file stays the same."""
         seen = _state_of(file)
         digest = self._known.get(seen)
         if digest is None:

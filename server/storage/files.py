@@ -277,7 +277,9 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_full_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Return True if one of the paths can't be checked without listing all files, such as a symbolic link."""
+    """Return True if a path can't be checked without listing all files, for example because it is a symbolic
+    link.
+    """
     paths_with_problems = [problem.path for problem in problems]
     return any(
         any(o == path or o.startswith(path + "/") for o in paths_with_problems) or _is_odd(root, path)

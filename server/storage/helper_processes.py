@@ -68,7 +68,7 @@ def require_running() -> None:
 
 
 def end_helpers() -> None:
-    """Kill all helpers and prevent new ones, before this process exits."""
+    """Kill all helpers, and prevent new helpers from starting. Called before this process exits."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)

@@ -1,4 +1,4 @@
-"""Expiring lock that lets only one machine serve a site on a network file system."""
+"""Lock with an expiry time. It lets only one machine serve a site on a network file system."""
 
 import json
 import logging

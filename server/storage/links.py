@@ -140,7 +140,7 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file. Raises OSError, also for a forbidden symbolic link."""
+    """Open a regular file. Raises OSError, also if the path contains a forbidden symbolic link."""
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -150,7 +150,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Yield an open folder's descriptor. Raises OSError, also for a symbolic link in its path."""
+    """Yield the descriptor of an open folder. Raises OSError, also if its path contains a symbolic link."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):

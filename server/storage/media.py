@@ -89,7 +89,9 @@ def upload_path(path: str) -> str | None:
 
 
 def media_key(path: str) -> str | None:
-    """Return a media file's name in documents and URLs: its path in content/uploads/, in NFC."""
+    """Return the name of a media file in documents and URLs: its path in content/uploads/,
+    normalized to NFC.
+    """
     inside = upload_path(path)
     return to_nfc(inside) if inside else None
 

@@ -112,7 +112,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 without byte order mark. Raises SyntaxProblem."""
+    """Decode UTF-8, and remove a byte order mark. Raises SyntaxProblem."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)

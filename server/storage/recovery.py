@@ -1,4 +1,4 @@
-"""Crash recovery, which keeps other programs' edits. The caller must hold the write lock."""
+"""Crash recovery that keeps the edits of other programs. Callers must hold the write lock."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Temporary files and folders, locked while in use, and their cleanup."""
+"""Temporary files and folders. They are locked while they are used, so that leftover ones can be deleted."""
 
 import shutil
 import tempfile

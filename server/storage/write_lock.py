@@ -1,4 +1,4 @@
-"""Lock for one writer to a site at a time."""
+"""Lock that lets only one writer at a time write to a site."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """A site's write lock, whose file counts writes for other processes."""
+    """The write lock of a site. Its file contains the number of writes, for other processes."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root

@@ -24,7 +24,10 @@ def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
 
 
 def unnest_keys(text: str, parent: str) -> str | None:
-    """Replace a mapping with the keys in it, or return None if that is impossible."""
+    """Replace a mapping with the keys in it, or return None if this is impossible.
+
+    The keys become top-level keys.
+    """
     root = _block_mapping(text)
     span = _key_lines(text, root, parent) if root else None
     if root is None or span is None:

@@ -167,7 +167,7 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryCompiler:
-    """Compiler for one state of the index."""
+    """Compiler for one version of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget

@@ -67,7 +67,7 @@ class _BestMatches:
 
 
 class IndexReader:
-    """Reader for one state of the index. Not thread-safe."""
+    """Reader for one version of the index. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         # After whoosh's `refresh`, searches would also return versions that have been replaced

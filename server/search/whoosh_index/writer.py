@@ -1,4 +1,4 @@
-"""Index writer, one at a time."""
+"""Writer of the index. Only one writer can be open at a time."""
 
 from collections import Counter
 from collections.abc import Sequence

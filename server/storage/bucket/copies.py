@@ -29,7 +29,7 @@ class Source(Protocol):
     """Place to fetch objects from, such as a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float) -> None:
-        """Write an object's content to `into`. Raises BucketError."""
+        """Write the bytes of an object to `into`. Raises BucketError."""
 
 
 class LocalObjectCache:

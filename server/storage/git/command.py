@@ -311,7 +311,7 @@ def is_disk_full_error(stderr: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return all git filters, or None if one can't be disabled. Raises GitError."""
+    """Return the names of all git filters, or None if one of them can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))

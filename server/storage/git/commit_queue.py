@@ -139,11 +139,11 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, timeout_s: float) -> Iterator[bool]:
-        """Let only one thread commit at a time.
+        """Hold the lock for committing.
 
-        Yields False if another thread still commits after `timeout_s`.
+        Yields False if another thread or process still holds it after `timeout_s`.
 
-        A thread may call it again inside the block.
+        The thread that holds the lock may call this again.
         """
         if self._committer == threading.get_ident():
             yield True

@@ -48,7 +48,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits in a file in `folder`, or in memory if that is None."""
+    """Cache of commits. It is stored in a file in `folder`, or only in memory if `folder` is None."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None

@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class ConflictRegion:
-    """The conflicting lines of one conflict in each version of a file."""
+    """The lines that conflict, in each version of a file."""
 
     ours: str
     base: str

@@ -26,7 +26,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """Return the checked-out commit, or "" before the first one. Raises GitError."""
+    """Return the checked-out commit, or "" if there are no commits yet. Raises GitError."""
     name = _read_head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _read_ref_file(root, name):
         return commit
@@ -34,7 +34,7 @@ def head_commit(root: Path) -> str:
 
 
 def checked_out_branch(root: Path) -> str:
-    """Return the checked-out branch, or "" if HEAD is detached."""
+    """Return the name of the checked-out branch, or "" if HEAD is detached."""
     name = _read_head(root) or (git(root, "symbolic-ref", "--quiet", "HEAD") or "").rstrip("\n")
     return name.removeprefix(BRANCH_PREFIX) if name.startswith(BRANCH_PREFIX) else ""
 
@@ -72,7 +72,7 @@ def _read_ref_file(root: Path, name: str) -> str:
 
 
 def _may_exist(root: Path, name: str) -> bool:
-    """Return False if a ref certainly does not exist, without starting git."""
+    """Return False if a ref certainly does not exist. This does not start git."""
     place = location(root)
     if place is None:
         return False

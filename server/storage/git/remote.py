@@ -1,4 +1,4 @@
-"""Fetching and pushing, without prompts and with timeouts."""
+"""Fetching from remotes and pushing to them, without password prompts and with timeouts."""
 
 import os
 import re
@@ -177,7 +177,7 @@ def tracked_commit(root: Path, remote: str, branch: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a remote's output as one printable line without credentials."""
+    """Return the output of a remote as one line of printable characters, with credentials removed."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 

@@ -64,7 +64,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of facts about images. Paths are relative to content/uploads/."""
+    """Cache of image dimensions and hashes. Paths are relative to content/uploads/."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"

@@ -131,7 +131,7 @@ def _receive(server_socket: socket.socket, amount: int) -> tuple[bytes, list[int
 
 
 def _serve(connection: socket.socket) -> NoReturn:
-    """Transform images, until one fails or none arrives for DECODER_IDLE_S."""
+    """Transform images, until one of them fails or no image arrives for DECODER_IDLE_S."""
     _limit_process()
     try:
         for _ in range(MAX_JOBS):
@@ -177,7 +177,7 @@ def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> T
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason without a subject: "is damaged"."""
+    """Return the reason for an error as a phrase without a subject, such as "is damaged"."""
     if isinstance(error, MemoryError):
         return "takes too much memory to decode"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:

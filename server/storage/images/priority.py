@@ -19,7 +19,7 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 
 
 def lower_priority() -> None:
-    """Lower this process's priority, also for children, and shorten its time slices if possible."""
+    """Lower the priority of this process and its children. If possible, shorten their time slices."""
     os.nice(NICENESS)
     number = _SYSTEM_CALLS.get(platform.machine())
     if number is None:

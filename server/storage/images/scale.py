@@ -1,4 +1,4 @@
-"""Program that resizes one image and exits, which frees its memory."""
+"""Program that resizes one image and then exits. This frees its memory."""
 
 import json
 import os

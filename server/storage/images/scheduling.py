@@ -182,7 +182,10 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Hold one of the processes' shared slots. Raises BusyError."""
+        """Hold one of the slots that all processes share.
+
+        Raises BusyError if no slot becomes free in time.
+        """
         locks = [FileLock(folder / f"place-{number}.lock") for number in range(self._concurrency)]
         began = time.monotonic()
         while not (held := next((lock for lock in self._allowed(locks, began) if lock.acquire()), None)):

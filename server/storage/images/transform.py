@@ -218,7 +218,7 @@ def _render(image: Image.Image, full: ImageSize, layout: Layout, format_: str) -
 
 
 def to_interpolable(image: Image.Image) -> Image.Image:
-    """Convert an image to 8 bits per channel without a palette."""
+    """Convert an image to a mode that has 8 bits per channel and no palette."""
     if image.mode in ("RGB", "RGBA", "L", "LA", "CMYK") and "transparency" not in image.info:
         return image
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
