@@ -383,8 +383,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        If the schema was invalid, the last valid one before the commit is returned. Raises ConflictError in
-        this case if the commit is not on the caller's branch.
+        If the schema is invalid at a commit on the caller's branch, the last valid one before it is returned.
+        Raises ConflictError if it is invalid at any other commit.
         """
         if not commit:
             return None

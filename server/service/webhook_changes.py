@@ -266,8 +266,7 @@ def make_change(
 def _replacing_state(
     root: Path, database: EventDatabase, change: WebhookChange, secret: str
 ) -> Iterator[None]:
-    """Context manager around the write of site.yaml. It deletes what an earlier webhook of this name has
-    left.
+    """Delete what an earlier webhook of this name has left. site.yaml is written in this context.
 
     `secret` is the generated secret of a new webhook, or "" if there is none. Raises StorageError if the
     secret can't be stored.

@@ -88,7 +88,7 @@ def _value(tree: Any, key_path: KeyPath) -> Any:
 def find_unequal_locales(audit: Audit, keys: Collection[Key] | None = None) -> Iterator[Problem]:
     """Yield a problem for each attribute that is not localized but differs between locales.
 
-    If `keys` is given, only these documents are checked.
+    If `keys` is given, only the documents with these keys are checked.
     """
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:

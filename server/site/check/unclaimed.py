@@ -96,7 +96,7 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file whose name looks like a translation, but that is another document."""
+    """Yield a problem for each file that is named like a translation, but served as another document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
