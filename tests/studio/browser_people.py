@@ -10,6 +10,7 @@ from tests.sites import schema
 from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user, serving_users
 from tests.studio.conftest import Page, Studio, expect, sign_in, signed_in_users
+from tests.waiting import until
 
 SITE = """\
 name: Harbour  # the town
@@ -117,6 +118,12 @@ def test_only_pages_that_one_may_use_are_linked(
 # --- users ----------------------------------------------------------------------------------------
 
 
+def read(page: Page, site: Studio, path: str) -> Any:
+    """Return a JSON response, as the user who is signed in on the page."""
+    headers = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
+    return page.request.get(f"http://127.0.0.1:{site.port}/{path}", headers=headers).json()
+
+
 def test_signing_in_with_a_password_is_allowed_where_people_are_invited(
     enter: Callable[..., Page], site: Studio, new_page: Callable[..., Page]
 ) -> None:
@@ -125,11 +132,13 @@ def test_signing_in_with_a_password_is_allowed_where_people_are_invited(
     expect(notice).to_have_count(0)
     text = SITE.replace("public: {auth: [callback]}", "public: {auth: [register]}")
     (site.root / "site.yaml").write_text(text)
+    until(lambda: not read(page, site, "users")["meta"]["passwordSignIn"])
     page.reload()
     page.get_by_text("An administrator can allow it").wait_for()
     (site.root / "site.yaml").write_text(
         text.replace("  chief:\n", "  chief:\n    auth: [callback, register]\n")
     )
+    until(lambda: "auth" in read(page, site, "access")["data"]["permissions"])
     page.reload()
     page.get_by_role("button", name="Allow signing in with a password").click()
     dialog = page.get_by_role("dialog")
