@@ -91,7 +91,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return the JSON object for a user in login responses."""
+    """Return the fields of a user that responses to a login contain."""
     return {
         "id": user.id,
         "documentId": user.document_id,

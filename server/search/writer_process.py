@@ -16,7 +16,7 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndexError(Exception):
-    """Error for a search index that can't be read, or that has been replaced by another one."""
+    """A search index can't be read, or has been replaced by another one."""
 
 
 class WriterProcess:

@@ -310,7 +310,7 @@ def _require_distinct_name(settings: Settings, new: str) -> None:
 
 
 def remove_role_change(caller: Caller, if_match: str, role: str, users: int) -> SettingsChange:
-    """Return the change that removes a role. Raises ForbiddenError.
+    """Return the change that removes a role. Raises ForbiddenError if the caller may not change roles.
 
     `users` is the number of users who have this role.
     """
@@ -443,7 +443,7 @@ def _require_grants(actor: Actor, old: Settings, new: Settings) -> None:
 
 
 def invalid(errors: Sequence[tuple[str | tuple[str, ...], str]]) -> ValidationError:
-    """Return an error for invalid values, each with a path and a message."""
+    """Return a ValidationError that lists the path and the message of each invalid value."""
     rows = [
         {
             "path": path.split(".") if isinstance(path, str) else list(path),

@@ -68,7 +68,10 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 def delete_garbage(
     bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD
 ) -> int:
-    """Delete unreferenced objects, except those that were uploaded again. Return how many were deleted."""
+    """Delete unreferenced objects. Return how many were deleted.
+
+    Objects that were uploaded again since they were listed are kept.
+    """
     deleted, keys = 0, [one.key for one in garbage.unreferenced]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))

@@ -220,7 +220,7 @@ class SharedImages:
             self._added, self._full_until = sys.maxsize, time.monotonic() + FULL_S
 
     def _run_later(self, task: Callable[[], None]) -> bool:
-        """Run a task in the background. Return False if too many wait."""
+        """Run a task in the background. Return False if too many tasks are already waiting."""
         with self._lock:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="shared-images", daemon=True)

@@ -25,7 +25,7 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Change to a file in a commit. In a merge commit, the file differs from all parents."""
+    """A file that a commit changed. For a merge commit, the file differs from its version in each parent."""
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str

@@ -35,7 +35,7 @@ class MarkdownPage:
 class Scan:
     """The pages in a folder, and the other files that were found there.
 
-    `data` contains the number of files in each data folder that is not used.
+    `data` maps each unused data folder to the number of its files.
     """
 
     pages: Mapping[str, MarkdownPage]
