@@ -564,4 +564,4 @@ def test_a_created_webhook_misses_nothing_if_site_yaml_is_saved_again(
         titles = [received.data["entry"]["title"] for received in receiver.until(1)]
     finally:
         runner.stop()
-    assert titles == ["After"]
+    assert set(titles) == {"After"}  # one or both of its events, create and publish
