@@ -220,7 +220,7 @@ def values_of(
 ) -> Iterator[tuple[Values | None, Values | None]]:
     """Yield each version's values before its change and after it.
 
-    Either is None if there is no readable file. Raises LimitError.
+    Either is None if its file does not exist or can't be read. Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]

@@ -53,7 +53,7 @@ class Order(SortedChunks[Document]):
     def between(self, low: Any, high: Any = None) -> int:
         """Return the documents with `low` <= key < `high` as a bit set.
 
-        If `high` is None, there is no upper bound.
+        If `high` is None, the range has no upper bound.
         """
         bits = 0
         for span, notes in self.spans(low, high):

@@ -66,7 +66,7 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items with `low` <= key < `high`, by chunk. If `high` is None, there is no upper bound.
+        """Yield the items with `low` <= key < `high`, by chunk. None as `high` means no upper bound.
 
         If only a part of a chunk is yielded, its notes are None.
         """

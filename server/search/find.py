@@ -157,7 +157,7 @@ class Scope:
 class Results:
     """One page of results, with their scores.
 
-    If `indexed` is False, the results come from a scan. If there is no index, `status` is None.
+    If `indexed` is False, the results come from a scan of all documents. Without an index, `status` is None.
     """
 
     documents: list[tuple[float, Document]]

@@ -136,7 +136,7 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """True if this process is about to be replaced, so that it can ignore new records."""
+        """True if a new process will soon replace this one, which can then ignore new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:

@@ -51,7 +51,7 @@ def write_draft(
     even_if_unchanged: bool = False,
     rewritten_names: Iterable[str] = (),
 ) -> None:
-    """Write new values to a document's draft. If there is no draft, create it.
+    """Write new values to a document's draft, and create the draft if it does not exist.
 
     The attributes `rewritten_names` are written even if their values are unchanged.
     """

@@ -46,7 +46,7 @@ class LargeBodies:
         self._is_releasing = False  # whether `_release` is scheduled
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response. If there is no room for its body, send status 503 instead."""
+        """Send a response, or a 503 response if the buffers for bodies are full."""
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]

@@ -88,7 +88,7 @@ class Page:
     def position(self, key_path: KeyPath) -> Position | None:
         """Return the position of a value, or of the innermost value around it whose position is known.
 
-        Return None if there is no such position. Raises SyntaxProblem.
+        Return None if none of their positions is known. Raises SyntaxProblem.
         """
         return nearest_position(self.parsed[1], key_path)
 

@@ -26,7 +26,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """Return the checked-out commit, or "" if there are no commits yet. Raises GitError."""
+    """Return the checked-out commit, or "" in a repository without commits. Raises GitError."""
     name = _read_head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _read_ref_file(root, name):
         return commit

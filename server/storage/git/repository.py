@@ -172,7 +172,7 @@ class Repository:
         return self.folder / "index"
 
     def head(self) -> str:
-        """Return the checked-out commit, or "" if there are no commits yet. Raises GitError."""
+        """Return the checked-out commit, or "" in a repository without commits. Raises GitError."""
         commit = head_by_git(self.root)
         if not commit:  # This raises GitError if the repository was removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")

@@ -93,7 +93,7 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Wait for a free slot, and until nobody else is making the result `key`. Hold the slot in the block.
+        """Hold a free slot, and the lock for the result `key`, during the block.
 
         `client` means the same as in `run_once`. Raises BusyError or OSError.
         """
