@@ -17,7 +17,7 @@ from server.storage.images.kinds import ImageSize
 from tests.servers import stop
 from tests.sites import schema, write
 from tests.studio.browser_form import PNG, lines_that_changed, open_form, told
-from tests.studio.conftest import Page, Studio, answer_to, expect, is_save
+from tests.studio.conftest import STUDIO_HEADERS, Page, Studio, answer_to, expect, is_save
 from tests.waiting import until
 
 ZONE = """---
@@ -224,9 +224,10 @@ def test_of_a_list_of_relations_what_joins_and_leaves_is_sent(form: Page, site: 
 def change_types(page: Page, site: Studio, *changes: dict[str, Any]) -> None:
     """Change content types over HTTP, as the user who is signed in on the page."""
     url = f"http://127.0.0.1:{site.port}/api/content-type-builder/changes"
-    headers = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
-    plan = page.request.post(f"{url}?dryRun=true", data={"data": {"changes": changes}}, headers=headers)
-    headers["If-Match"] = plan.headers["etag"]
+    plan = page.request.post(
+        f"{url}?dryRun=true", data={"data": {"changes": changes}}, headers=STUDIO_HEADERS
+    )
+    headers = {**STUDIO_HEADERS, "If-Match": plan.headers["etag"]}
     assert page.request.post(url, data={"data": {"changes": changes}}, headers=headers).ok
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.sites import schema
 from tests.studio.browser_pages import SHOWN, SIZES, picture
 from tests.studio.browser_sign_in import add_user, serving_users
-from tests.studio.conftest import Page, Studio, expect, sign_in, signed_in_users
+from tests.studio.conftest import STUDIO_HEADERS, Page, Studio, expect, sign_in, signed_in_users
 from tests.waiting import until
 
 SITE = """\
@@ -120,8 +120,7 @@ def test_only_pages_that_one_may_use_are_linked(
 
 def read(page: Page, site: Studio, path: str) -> Any:
     """Return a JSON response, as the user who is signed in on the page."""
-    headers = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
-    return page.request.get(f"http://127.0.0.1:{site.port}/{path}", headers=headers).json()
+    return page.request.get(f"http://127.0.0.1:{site.port}/{path}", headers=STUDIO_HEADERS).json()
 
 
 def test_signing_in_with_a_password_is_allowed_where_people_are_invited(

@@ -100,12 +100,16 @@ class Studio:
         return found[0]
 
 
+# What the studio sends with requests, without which the server ignores its cookie
+STUDIO_HEADERS = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
+
+
 def answer_to(page: Page, studio: Studio, path: str) -> str:
     """Return the API's response for a path, as the user who is signed in on the page. Return "" if it is an
     error.
     """
     url = f"http://127.0.0.1:{studio.port}/api/{path}"
-    answer = page.request.get(url, headers={"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"})
+    answer = page.request.get(url, headers=STUDIO_HEADERS)
     return str(answer.text()) if answer.ok else ""
 
 
