@@ -111,7 +111,8 @@ def test_a_cached_response_occupies_memory_once(port: int) -> None:
         clients = [request(stack, port, "same", CACHED_NOTES) for _ in range(8)]
         assert {client.recv(12)[-3:] for client in clients} == {b"200"}
         assert files_of(port) == 0
-        assert len({read(client) for client in clients}) == 1
+        # Only the bodies are compared: the header Date changes with the second.
+        assert len({read(client).partition(b"\r\n\r\n")[2] for client in clients}) == 1
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files in /proc")
