@@ -1,1 +1,1 @@
-"""Changes to documents: computes the new contents of the files that store the documents."""
+"""Changes to documents: validation of requests, and the resulting new contents of files."""

@@ -46,7 +46,10 @@ def _hash_default(text: str) -> str:
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse the value of a scalar attribute in a request body. Raises InvalidValue."""
+    """Parse a scalar attribute's value in a request body, and hash it if it is a password.
+
+    Raises InvalidValue if the value has the wrong type or format.
+    """
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -108,7 +111,7 @@ def _parse_form_value(tree: Tree) -> Tree:
         try:
             return read_json(tree)
         except SyntaxProblem:
-            pass  # The string is not JSON, so use it as it is.
+            pass  # The string is not JSON, so return it unchanged.
     return tree
 
 

@@ -1,4 +1,4 @@
-"""Files with errors: their error messages, and the documents that they contain."""
+"""Files with errors: messages about the errors, and the documents in these files."""
 
 from collections.abc import Container
 
@@ -19,7 +19,7 @@ def conflict_error(problem: Problem, layout: Layout) -> ConflictError:
 
 
 def describe(problem: Problem, layout: Layout) -> str:
-    """Return the message of a problem. Values that the caller may not read are omitted."""
+    """Return a problem's message, without the invalid value or the name of a private attribute."""
     if problem.rule != "value":
         return problem.message
     claim, name = layout.claim(problem.path), str(problem.at[0])
@@ -36,7 +36,7 @@ def invalid_attributes(entry: Entry) -> frozenset[str]:
 def contains_version(
     entry: Entry, layout: Layout, type_: Type, document_id: str | None, locales: Container[str]
 ) -> bool:
-    """Return True if a file with an error contains a version of the document in one of the locales.
+    """Return True if the file of `entry` contains a version of the document in one of `locales`.
 
     If `document_id` is None, any document of the content type counts.
     """

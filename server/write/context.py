@@ -44,7 +44,7 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 class BaseVersions:
     """The document versions on which the first attempt at a write was based.
 
-    If the write is tried again, they are compared with the current versions.
+    If the write is retried, they are compared with the current versions.
     """
 
     def __init__(self) -> None:
@@ -65,9 +65,9 @@ class BaseVersions:
         self.is_retry = True
 
     def record_or_replay(self, current: Versions) -> Versions:
-        """In the first attempt, record `current` and return it.
+        """In the first attempt at a write, record `current` and return it.
 
-        In a retry, return the versions that were recorded.
+        In a retry, return the versions that the first attempt recorded.
         """
         if not self.is_retry:
             self._versions.append(current)
@@ -154,7 +154,7 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return the document version with this status, or None if there is none.
+        """Return the document's version in this locale and with this status, or None if it does not exist.
 
         Raises ConflictError if several files contain this version.
         """
@@ -168,9 +168,9 @@ class Context:
     def changed_keys(
         self, document: Document, new_values: Values, rewritten_names: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Return the keys that must be written to a document's file in order to store `new_values`.
+        """Return the keys and values to write to a document's file so that it contains `new_values`.
 
-        The attributes `rewritten_names` are written even if their values are unchanged.
+        The attributes in `rewritten_names` are included even if their values are unchanged.
         """
         old, attributes = values_of(document), document.type.attributes
         if same_values(old, new_values) and not rewritten_names:
@@ -183,13 +183,12 @@ class Context:
         return invalid_attributes(broken) if broken else frozenset()
 
     def require_valid_file(self, path: str) -> None:
-        """Raise ConflictError if the file has an error."""
         self._refuse(self._broken(path))
 
     def require_served(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
-        """Raise ConflictError if an error in a file keeps a version of the document from being served.
+        """Raise ConflictError if a version of the document is not served because its file has an error.
 
-        If `document_id` is None, any document of the content type counts.
+        If `document_id` is None, this applies to all documents of the content type.
         """
         for path, entry in self.broken.items():
             is_unserved = entry.document is None and not self.changeset.changes(path)
@@ -279,9 +278,9 @@ class Context:
             touched.setdefault(path, old)
 
     def replace_file(self, path: str, text: str, *replaceable: Document | None) -> None:
-        """Set the text of a new file, or of a file that contains one of the `replaceable` versions.
+        """Create a file, or replace a file that contains one of the `replaceable` versions.
 
-        Raises ConflictError if the file contains another document or has a syntax error.
+        Raises ConflictError if the existing file contains another document or has a syntax error.
         """
         old = next((document for document in replaceable if document and document.path == path), None)
         if old is not None:
@@ -313,7 +312,7 @@ class Context:
 
 @contextmanager
 def syntax_errors_as_conflicts(path: str) -> Iterator[None]:
-    """Convert the syntax errors of the file at `path` to ConflictError in the block."""
+    """Context manager that converts a SyntaxProblem in the file at `path` to a ConflictError."""
     try:
         yield
     except SyntaxProblem as error:

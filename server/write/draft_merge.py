@@ -1,6 +1,6 @@
 """Changes to draft and published versions.
 
-A change that is published also publishes the draft, if the author may read it.
+Publishing a change also publishes the existing draft, unless the author may not read the draft.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ def write_draft(
 ) -> None:
     """Write new values to a document's draft, and create the draft if it does not exist.
 
-    The attributes `rewritten_names` are written even if their values are unchanged.
+    The attributes in `rewritten_names` are written even if their values are unchanged.
     """
     base = draft or published
     changes = context.changed_keys(base, new, rewritten_names) if base else {}
@@ -83,7 +83,7 @@ def write_published(
 ) -> None:
     """Publish new values of a document. If there is a draft, its file replaces the published file.
 
-    The attributes `rewritten_names` are written even if their values are unchanged.
+    The attributes in `rewritten_names` are written even if their values are unchanged.
     """
     base = draft or published
     changes = context.changed_keys(base, new, rewritten_names) if base else {}

@@ -44,9 +44,9 @@ def error_of(faults: Sequence[Fault]) -> ValidationError:
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return an error in Strapi's format that lists the faults in the order of the schema.
+    """Return an error in Strapi's format that lists the faults in the order of the schema's attributes.
 
-    Passwords are not quoted.
+    It quotes the invalid values, except passwords.
     """
     places = [_BodyValue.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
@@ -85,7 +85,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BodyValue:
-    """A value in a request body, and its attribute."""
+    """A value in a request body, with its attribute and its position in the schema."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -136,7 +136,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value in the form in which error messages quote it. Long values are shortened."""
+    """Return a value as error messages quote it. Long strings, lists and objects are shortened."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

@@ -1,4 +1,4 @@
-"""Parser of media attributes in request bodies."""
+"""Parser for the values of media attributes in request bodies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser for media attributes. Errors are appended to `faults`."""
+    """Parser for the values of media attributes. Errors are appended to `faults`."""
 
     snapshot: Snapshot
     locale: str  # the site's default locale, in which all media files are stored
@@ -32,10 +32,10 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Apply `value` to a media attribute whose upload paths are `current`, and return its new upload
-        paths.
+        """Return the upload paths of a media attribute after applying `value` from a request body.
 
-        Raises ValidationError if an object in `value` has unknown keys.
+        `current` contains its present upload paths. Raises ValidationError if an object in `value` has
+        unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)

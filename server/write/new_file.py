@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Create the file for a new version of a document at `path`."""
+    """Create a file at `path` for a new version of a document."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -34,7 +34,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def unused_path(
     context: Context, address: Address, document_id: str, values: Values, default_name: str = ""
 ) -> str:
-    """Return a path for a new document that is not in use. Raises ConflictError if none is found."""
+    """Return an unused path for a new document's file. Raises ConflictError if no such path is found."""
     type_ = address.type
     # Private uids are not used, because everybody can see file names.
     uids = (a for a in type_.attributes.values() if a.type == "uid" and a.visible)

@@ -18,9 +18,9 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class RelationWriter:
-    """Writer for relations that are stored in the files of the related documents, in one locale.
+    """Writer for relations in one locale that are stored in the files of the related documents.
 
-    A relation that only a hidden draft contains is not published.
+    It does not publish relations that exist only in drafts that the author may not read.
     """
 
     context: Context
@@ -67,9 +67,9 @@ class RelationWriter:
         return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 
     def publish_derived_relation(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation that is stored in the drafts of the related documents.
+        """Copy a relation from the drafts of the related documents to their published versions.
 
-        Do nothing if the author may not see these drafts.
+        Do nothing if the author may not read these drafts.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         if not self.sees_drafts(owner):

@@ -1,4 +1,4 @@
-"""Hashing of the passwords in request bodies. This happens before the write lock is acquired."""
+"""Hashing of passwords in request bodies, which happens before the write lock is acquired."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,7 +16,8 @@ def hash_passwords(
 ) -> list[dict[str, Tree]]:
     """Return the request bodies with their passwords hashed.
 
-    Raises ValidationError if they contain too many passwords, or BusyError if too many requests are waiting.
+    Raises ValidationError if there are too many passwords, or BusyError if too many requests are already
+    waiting.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -35,7 +36,7 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
     """Yield each attribute in a request body with its value.
 
-    Instead of a component, its attributes are yielded.
+    For a component, the attributes inside it are yielded instead.
     """
     for name, tree in data.items():
         attribute = type_.attributes.get(name)

@@ -39,7 +39,7 @@ def version_of_text(text: str) -> str:
 
 
 def require_match(if_match: str | None, document: Document | None, *, include_version: bool = True) -> None:
-    """Raise PreconditionError if the `If-Match` header does not match the current version of a document.
+    """Raise PreconditionError if an `If-Match` header does not match the current version of a document.
 
     If `include_version` is set, the error contains the hash of the current version.
     """

@@ -1,4 +1,4 @@
-"""Preparation of write requests, which validates them and computes the new contents of files."""
+"""Preparation of writes: validating the requests and computing the new contents of files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,7 +70,7 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare the writes of a batch. Return for each write the document's id, and whether it was merged."""
+    """Prepare the writes in a batch. For each, return the document's id and whether the write was merged."""
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
         with add_operation_number(number):

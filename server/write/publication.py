@@ -24,8 +24,8 @@ def discard(
 ) -> None:
     """Discard the drafts of a document in the given locales.
 
-    Raises ConflictError if a file has an error, and ValidationError if there is no published version. A
-    missing draft also raises ValidationError, except if `hides_drafts` is set.
+    Raises ConflictError if a file has an error, or ValidationError if there is no published version. A
+    missing draft also raises ValidationError, unless `hides_drafts` is set.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -70,8 +70,8 @@ def _share(
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
     """Unpublish a document in the given locales.
 
-    If a published version has no draft, it becomes the draft. Raises ConflictError if several files contain
-    the published version, or if a file has an error.
+    If there is no draft, the published version becomes the draft. Raises ConflictError if several files
+    contain the published version, or if a file has an error.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)

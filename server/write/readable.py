@@ -10,10 +10,10 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class ReadAccess:
-    """What the author of a write may read.
+    """The read permissions of a write's author.
 
-    `private_values` is whether the author may read private values, and `all_versions` whether the author may
-    read all versions that the write changes.
+    - `private_values`: whether the author may read private values
+    - `all_versions`: whether the author may read all versions that the write changes
     """
 
     actor: Actor

@@ -1,4 +1,4 @@
-"""Merge of a change with changes that were made after the client had read the document."""
+"""Merging of a change with other changes made since the client read the document."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -47,9 +47,10 @@ def rebase(
     base_version: Document,
     new_versions: list[Document] | None = None,
 ) -> Change:
-    """Rebase `change` from `base_version` onto `new_versions`.
+    """Return `change`, merged with the changes between `base_version` and `new_versions`.
 
-    Raises OverlapError if the changes conflict, or ValidationError if there are faults in `change`.
+    By default, these are the versions that the write would replace. Raises OverlapError if the changes
+    conflict, or ValidationError if `change` has faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, base_version.type, change.body)

@@ -1,4 +1,4 @@
-"""Parser of relations in request bodies, with the keys `set`, `connect` and `disconnect`."""
+"""Parser for relations in request bodies, including the keys `set`, `connect` and `disconnect`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A target to connect.
+    """A target to add to a relation.
 
-    `position` is "start", "end", "before" or "after"; the last two refer to `neighbor`.
+    `position` is "start", "end", "before" or "after"; the last two are relative to the target `neighbor`.
     """
 
     target: Target
@@ -36,9 +36,9 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change to a relation. If `set` is given, the other operations are ignored.
+    """A change to a relation. If `set` is given, `connect` and `disconnect` are ignored.
 
-    Targets of the content types `kept_types` are not removed, because the caller can't `find` them.
+    Targets of the content types `kept_types` are never removed, because the caller may not `find` them.
     """
 
     set: tuple[Target, ...] | None = None
@@ -48,9 +48,9 @@ class Links:
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return the targets of a relation after this change.
+        """Return a relation's targets after this change. `current` contains its present targets.
 
-        If `strict` is set, raises ValidationError for a position next to a target that is missing.
+        If `strict` is set, raises ValidationError for a position next to a missing target.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -79,9 +79,10 @@ class Links:
     def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply this change to a relation between a document and itself that another attribute stores.
+        """Apply this change to the attribute that stores the derived relation in the same document.
 
-        `current` are the targets in that attribute. Return its new targets.
+        Only a link from the document to itself can change. `target` refers to the document, and `current`
+        contains the attribute's present targets. Return its new targets.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -97,9 +98,9 @@ class Links:
 
 
 class _TargetList:
-    """Doubly linked list of distinct targets, which can be moved in constant time.
+    """Doubly linked list of distinct targets. Moving a target takes constant time.
 
-    None stands for the place before the first target and after the last one.
+    None represents the place before the first target and after the last one.
     """
 
     def __init__(self, targets: Iterable[Target]) -> None:
@@ -185,7 +186,7 @@ def _name(target: Target) -> str:
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
     """Parse the value of a relation in a request body (spec.md 4.3.3).
 
-    `resolve` looks up a target. Raises ValidationError.
+    `resolve` finds the target that an item refers to. Raises ValidationError if the value is invalid.
     """
     if value is None:
         return Links(set=())
@@ -208,9 +209,9 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def split_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation's value by the locales of its targets.
+    """Split a relation's value in a request body by the locales of its targets.
 
-    A target that has no `locale` and no numeric id belongs to the locale `default`.
+    A target that has no `locale` and no numeric id is assigned to the locale `default`.
     """
     uid = attribute.target or ""
 
@@ -250,9 +251,9 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the targets in the value of a morph relation.
+    """Yield the targets in the value of a polymorphic relation.
 
-    A to-many value that is not a list is yielded as None.
+    For a to-many relation, a value that is not a list is yielded as None.
     """
     if value is True:
         return  # Yield nothing: such a value is rejected when the relation is validated.

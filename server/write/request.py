@@ -40,12 +40,12 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A request to change one version of a document. It has been checked that `actor` may write the version.
+    """A request to change one version of a document. Permission for this has already been checked.
 
     - `users`: the users to which relations can refer
-    - `locales`: the locales in which to delete, unpublish or discard
+    - `locales`: the locales to delete, unpublish or discard
     - `merge`: whether to merge the request with later changes if `If-Match` does not match
-    - `show`: returns the conflicting attributes that the actor may see
+    - `show`: returns the conflicting attributes that `actor` may see
     """
 
     address: Address

@@ -15,9 +15,9 @@ def write_shared_values(
     changed: Values,
     possible_guesses: Collection[str] = (),
 ) -> None:
-    """Write changed values that all locales share to the document's files in the other locales.
+    """Write the changed values of attributes that all locales share to the files in the other locales.
 
-    If an attribute is in `possible_guesses`, files that already contain the new value are written too.
+    For attributes in `possible_guesses`, files are rewritten even if they already contain the new value.
     Otherwise, authors could find out whether they have guessed a hidden value.
     """
     attributes = address.type.attributes

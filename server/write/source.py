@@ -1,4 +1,4 @@
-"""The source text of a document's file, in which passwords are masked."""
+"""Reading and replacing the source text of a document's file, in which passwords are masked."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class MaskedText:
-    """The text of a file in which passwords are masked, and the original passwords in order."""
+    """A file's text with its passwords masked, and the original passwords in the order of their masks."""
 
     text: str
     passwords: tuple[str, ...] = ()
@@ -62,10 +62,10 @@ def mask_of(number: int) -> Plain:
 def mask_text(
     schema: Schema, type_: Type, path: str, text: str, known_passwords: Sequence[str] = ()
 ) -> MaskedText:
-    """Return a file's text with its passwords masked.
+    """Return a file's text with its passwords masked. Each mask contains a number.
 
-    The mask of a password in `known_passwords` contains the password's number in that list. Raises
-    ConflictError if the text can't be parsed and might contain a password.
+    If `known_passwords` is given, the number is a password's position in that list. Raises ConflictError if
+    the text can't be parsed and might contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -93,7 +93,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> MaskedText:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Return True if documents of a content type, or components in them, can contain passwords."""
+    """Return True if documents of a content type can contain passwords, including inside components."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -149,7 +149,10 @@ def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse the text `keys_text`, which is in the format of the file at `path`. Raises SyntaxProblem."""
+    """Parse `keys_text`, which contains keys in the same format as the file at `path`.
+
+    Raises SyntaxProblem if it is not a valid mapping.
+    """
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -171,9 +174,7 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """Request to replace the text of a file, or only the keys in it that are not attributes
-    (`other_keys`).
-    """
+    """Request to replace a file's whole text, or only those keys that are not attributes (`other_keys`)."""
 
     address: Address
     if_match: str
@@ -185,7 +186,9 @@ class SourceRequest:
 def replace_source(request: SourceRequest, context: Context) -> str:
     """Replace the text of a document's file, and return the document's id.
 
-    Raises ValidationError, PreconditionError, NotFoundError, ConflictError or ForbiddenError.
+    Raises NotFoundError if there is no such version, PreconditionError if the file has changed,
+    ValidationError if the new text is invalid, ConflictError if the file has an error, or ForbiddenError if
+    published content would change despite `drafts_only`.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)

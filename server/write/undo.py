@@ -1,4 +1,4 @@
-"""Undo of a write: restores its files."""
+"""Undo of a write by restoring the files that it changed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,8 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects, and the places of its versions before and after the undo."""
+    """A document that an undo affects, and the locale and status of each version before and after the undo.
+    """
 
     type: Type
     document_id: str
@@ -49,8 +50,8 @@ class UndoneDocument:
 class UndoRequest:
     """A request to undo a write.
 
-    `copy_of` returns the path of the copy of a media file's old content. `permit` raises ForbiddenError if
-    the actor may not change the documents.
+    `copy_of` returns the path of a saved copy of a media file's old content. `permit` raises ForbiddenError
+    if the actor may not change the documents.
     """
 
     write: UndoableWrite
@@ -62,8 +63,8 @@ class UndoRequest:
 def restore(request: UndoRequest, context: Context) -> tuple[str, ...]:
     """Restore the files that a write has changed.
 
-    Return their paths, or () if they have the old content already. Raises ForbiddenError, or ConflictError if
-    later writes conflict with the undo.
+    Return their paths, or () if they already have their old content. Raises ForbiddenError if the actor may
+    not change the documents, or ConflictError if later changes conflict with the undo.
     """
     paths = restore_unchecked(request, context)
     if paths:
@@ -99,7 +100,7 @@ def restore_unchecked(request: UndoRequest, context: Context) -> tuple[str, ...]
 
 
 def require_same_claims(request: UndoRequest, layout: Layout) -> None:
-    """Raise ConflictError if a restored file would belong to a different document version than before.
+    """Raise ConflictError if a restored file would no longer belong to the same document version.
 
     `layout` contains the path rules after the undo.
     """
@@ -130,7 +131,9 @@ def _digest_before(restoration: UndoRequest, file: UndoableFile) -> str:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that an undo affects. `texts` contains (path, old text, current text)."""
+    """Return the documents that an undo affects. `texts` contains (path, old text, current text) for each
+    file.
+    """
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()

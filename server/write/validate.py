@@ -50,7 +50,7 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 class Change:
     """A parsed request body.
 
-    `by_locale` contains changes to relations that are stored in the files of other documents.
+    For a relation that is stored in localized documents, `by_locale` contains the change in each locale.
     """
 
     values: Mapping[str, Any]
@@ -73,7 +73,7 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser of request bodies. A relation target that is hidden from the caller counts as missing."""
+    """Parser of request bodies. Relation targets that the caller may not see are treated as missing."""
 
     snapshot: Snapshot
     locales: tuple[str, ...]
@@ -95,7 +95,7 @@ class Validator:
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse a request body. `current` is None if it is for a new document version.
+        """Parse a request body. `current` contains the values before the change, or None for a new version.
 
         Raises ValidationError for unknown keys and targets.
         """
@@ -467,7 +467,7 @@ def check(
     is_checked: Callable[[str], bool],
     draft: bool,
 ) -> list[Fault]:
-    """Return `faults`, and a fault for each value that violates the options of its attribute.
+    """Return `faults`, and a fault for each value that violates an option of its attribute.
 
     In a draft, only upper limits are checked.
     """

@@ -1,4 +1,4 @@
-"""Writer of a document's changed files."""
+"""Writer that creates, updates and deletes the files of a document."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,9 +30,9 @@ _QUOTED = (str, int, float, Decimal)
 
 
 def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, or None if it has none.
+    """Return the id of a single type's document, or None if there is no document.
 
-    The document in `locale` is preferred.
+    If documents in different locales have different ids, the one in `locale` is preferred.
     """
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
@@ -45,8 +45,8 @@ def single_type_document_id(snapshot: Snapshot, settings: Settings, type_: Type,
 class Writer:
     """Writer for one change to one document.
 
-    If `hides_drafts` is set, a write does not publish drafts. `access` is what the author may read, or None
-    for everything.
+    If `hides_drafts` is set, the author may not read drafts, so writes do not publish them. If `access` is
+    None, the author may read everything.
     """
 
     context: Context
@@ -98,9 +98,10 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, hides_drafts=self.hides_drafts)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document, and return the document's id. If the locale is new, it is added.
+        """Change a version of a document, and return the document's id.
 
-        Raises NotFoundError if the document does not exist in any locale.
+        If the document does not exist in this locale, the locale is added. Raises NotFoundError if the
+        document does not exist in any locale.
         """
         document_id = address.document_id or ""
         merge = self._merge(address)
@@ -138,9 +139,9 @@ class Writer:
         return document_id
 
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
-        """Delete the files of a document in the given locales.
+        """Delete a document's files in the given locales.
 
-        Returns the document's id, or "" if a single type has no document. Raises ConflictError if a file has
+        Return the document's id, or "" if a single type has no document. Raises ConflictError if a file has
         an error.
         """
         document_id = address.document_id or self._single_id(address) or ""
@@ -167,7 +168,9 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def values_after(self, type_: Type, document_id: str, old_values: Values, change: Change) -> Values:
-        """Return `old_values` after `change` was applied to them. Derived relations are omitted."""
+        """Return `old_values` with `change` applied. Derived relations, which other documents store, are
+        omitted.
+        """
         new = {**old_values, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
             attribute, links = type_.attributes[name], change.links[name]
@@ -193,9 +196,7 @@ class Writer:
         change: Change,
         is_checked: Callable[[str], bool],
     ) -> None:
-        """Raise ValidationError if values are invalid or not unique, or if there are faults in the request
-        body.
-        """
+        """Raise ValidationError if values are invalid or not unique, or if the request body has faults."""
         faults = check(address.type, values, change.faults, is_checked, address.draft)
         if not address.draft:
             table = self.context.snapshot.tables[address.type.uid]

@@ -1,6 +1,6 @@
-"""Rules for timestamps.
+"""Rules for setting and updating timestamps.
 
-If `timestamps: git` is set, a write updates only timestamps that the file already contains.
+With the setting `timestamps: git`, a write updates only timestamps that the file already contains.
 """
 
 from collections.abc import Mapping
@@ -87,9 +87,9 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def update_timestamps(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return the text `after` with updatedAt and publishedAt set to `now`.
+    """Return the text `after`, in which updatedAt and publishedAt are set to `now` if it contains them.
 
-    If the client has changed one of them since the text `before`, the client's value is kept.
+    If the client has changed one of them, compared with the text `before`, the client's value is kept.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

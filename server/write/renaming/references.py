@@ -1,4 +1,4 @@
-"""References to documents and media files."""
+"""Replacement of references to a renamed document, and search for links to renamed media files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -101,9 +101,7 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RenamedFileLink:
-    """A link in a Markdown file to a renamed media file (`old`), and the link that should replace it
-    (`new`).
-    """
+    """An outdated link (`old`) to a renamed media file in a Markdown file, and the correct link (`new`)."""
 
     path: str
     line: int

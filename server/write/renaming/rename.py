@@ -32,7 +32,7 @@ from server.write.uploads.folders import existing_folder, folders_of
 class RenameRequest:
     """Request to rename a document or media file.
 
-    `old` is a path, or an id such as `article/fog`. `new` can also be a folder, which must end in a slash.
+    `old` and `new` are paths, or ids such as `article/fog`. `new` can also be a folder that ends in a slash.
     """
 
     old: str
@@ -43,8 +43,8 @@ class RenameRequest:
 class RenameResult:
     """The result of a rename.
 
-    `references` are the other files in which references were changed. `links` are Markdown links that still
-    contain the old paths.
+    `files` maps old paths to new paths. `references` are the other files in which references were changed,
+    and `links` are Markdown links that still contain old paths.
     """
 
     files: Mapping[str, str]
@@ -56,7 +56,8 @@ class RenameResult:
 def rename(request: RenameRequest, context: Context) -> RenameResult:
     """Rename a media file, or all files of a document, and update the references to it.
 
-    Raises NotFoundError, ValidationError or ConflictError.
+    Raises NotFoundError if `old` does not exist, ValidationError if `new` is invalid, or ConflictError if
+    `new` is already taken or a file has an error.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):

@@ -13,7 +13,7 @@ MAX_COMMITS = 20_000  # Older commits are not searched.
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A rename to `name`. `commit` is the commit that contains it, or "" if it is uncommitted."""
+    """A rename to `name`. `commit` is the commit that contains the rename, or "" if it is uncommitted."""
 
     name: str
     commit: str
@@ -21,7 +21,7 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the renames by the old id. `commits` must be sorted newest first."""
+    """Return the renames in `commits`, which must be sorted newest first, by the old id or path."""
     # current path ("" if deleted) and similarity as a percentage, by path
     current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}

@@ -1,4 +1,4 @@
-"""Attachment of uploaded files (`ref`, `refId` and `field` in the form)."""
+"""Attachment of uploaded files to documents (`ref`, `refId` and `field` in the upload form)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from server.write.context import Context, values_of
 class Attachment:
     """The media attribute to which files are attached.
 
-    `ref` and `ref_id` are the uid and the id of the document or component, and `field` is the attribute's
-    name.
+    `ref` is the uid of a content type or component, `ref_id` is the id of the document or component, and
+    `field` is the attribute's name.
     """
 
     ref: str
@@ -37,7 +37,8 @@ class _AttachmentTarget:
 def attach(context: Context, actor: Actor, attachment: Attachment, media_keys: list[str]) -> None:
     """Add files to a media attribute of a document, in both the published version and the draft.
 
-    Raises ValidationError or ForbiddenError.
+    Raises ValidationError if there is no such attribute or document, or ForbiddenError if `actor` may not
+    change it.
     """
     holder = _holder(context, actor, attachment, media_keys)
     type_, attribute = holder.document.type, holder.attribute

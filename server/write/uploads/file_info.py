@@ -84,7 +84,7 @@ NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_i
 def read_previous(texts: Sequence[str]) -> dict[str, Any]:
     """Parse the form field `previous`, which contains the values before the client's edit.
 
-    Raises ValidationError.
+    Raises ValidationError if the field is invalid.
     """
     if not texts:
         return {}
@@ -98,7 +98,7 @@ def read_previous(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def read_info(texts: Sequence[str], count: int, *, new: bool = False) -> list[dict[str, Any]]:
-    """Parse the form fields `fileInfo` into one description for each file.
+    """Parse the `fileInfo` form fields into a description for each of `count` files.
 
     If `new` is set, a description can also contain the file's folder and documentId. Raises ValidationError.
     """

@@ -10,7 +10,7 @@ from server.storage.media import upload_path
 
 
 def folders_of(files: Iterable[Document]) -> dict[str, str]:
-    """Return the folders of media files, by their name in lower case and Unicode NFC."""
+    """Return the folders of media files. The keys are their paths in lower case and Unicode NFC."""
     found: dict[str, str] = {}
     for path in {dirname(file.path) for file in files}:
         folder = upload_path(path) or ""
@@ -21,9 +21,9 @@ def folders_of(files: Iterable[Document]) -> dict[str, str]:
 
 
 def existing_folder(requested: str, folders: dict[str, str]) -> str:
-    """Return the folder with the name `requested`. If there is none, add it to `folders`.
+    """Return the existing folder that matches `requested`, or add `requested` to `folders` and return it.
 
-    Raises ConflictError if the name differs from that of another folder only in case.
+    Unicode normalization is ignored. Raises ConflictError if an existing folder differs only in case.
     """
     # Some file systems ignore case, and some store names in Unicode NFD.
     folder = ""

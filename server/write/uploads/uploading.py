@@ -63,7 +63,7 @@ class Upload:
 class FileChange:
     """Request to change the description of a media file and, if `file` is set, its content.
 
-    `previous` are the values of the description on which the change is based.
+    `previous` contains the values of the description that the client has edited.
     """
 
     key: str
@@ -91,8 +91,8 @@ def find_file(snapshot: Snapshot, locale: str, key: str, error_message: str = "f
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
     """Store files and return their paths.
 
-    Raises ConflictError if a requested documentId is in use, or if a requested folder conflicts with another
-    one.
+    Raises ConflictError if a requested documentId is in use, or if a requested folder differs from an
+    existing folder only in case.
     """
     _refuse_used_ids(request, context)
     names_folder = any(file.info.get("folder") for file in request.files)
