@@ -17,7 +17,7 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """Configuration file, or a mapping in it that begins at `top`.
+    """A parsed configuration file, or a mapping in it that begins at the position `top`.
 
     Error messages do not contain the values at `secret_paths`.
     """
@@ -29,7 +29,7 @@ class ConfigFile:
     secret_paths: Collection[KeyPath] = ()
 
     def get(self, *path: str | int) -> Tree:
-        """Return the value at a path of keys and list indexes, or None if there is none."""
+        """Return the value at a path of keys and list indexes, or None if it is missing."""
         value: Tree = self.data
         for key in path:
             if isinstance(value, dict):
@@ -39,9 +39,9 @@ class ConfigFile:
         return value
 
     def entries(self, *path: str) -> list["ConfigFile"]:
-        """Return a list of mappings. Return [] if the list is missing.
+        """Return the mappings in the list at `path`, or [] if the list is missing.
 
-        Raises SetupError if it is not such a list.
+        Raises SetupError if the value is not a list of mappings.
         """
         value = self.get(*path)
         if is_null(value):
@@ -83,7 +83,7 @@ class ConfigFile:
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Parse a file, which may be missing if `optional`. Raises SetupError."""
+    """Read and parse a configuration file, which may be missing if `optional` is set. Raises SetupError."""
     try:
         text = read_regular_file(root / path).decode("utf-8-sig")
     except OSError as error:
@@ -97,7 +97,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def parse_config_file(path: str, text: str, *, optional: bool = False) -> ConfigFile:
-    """Parse a text, which may be empty if `optional`. Raises SetupError."""
+    """Parse the text of a configuration file, which may be empty if `optional` is set. Raises SetupError."""
     positions: Positions = {}
     try:
         check_conflict(text)

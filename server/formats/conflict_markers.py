@@ -1,4 +1,4 @@
-"""Merge of two texts, with git's conflict markers."""
+"""Combination of two texts, with git's conflict markers around their differences."""
 
 import re
 from bisect import bisect_left
@@ -26,7 +26,10 @@ class Labels:
 
 
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_CHARS) -> str:
-    """Merge two texts. If `base` is given, conflicts show it too, as in git's style `diff3`."""
+    """Combine two texts, and mark each difference as a conflict.
+
+    If `base` is given, conflicts also contain its lines, as in git's `diff3` style.
+    """
     our_lines, their_lines = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
     alignment = _LineAlignment.of(our_lines, _LINE.findall(base)) if base is not None else None
@@ -75,7 +78,8 @@ def _differences(our_lines: Sequence[str], their_lines: Sequence[str]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _LineAlignment:
-    """Pairs of equal lines: line `ours[i]` equals line `base[i]`. Line numbers start at 0."""
+    """Numbers of equal lines: our line `ours[i]` equals line `base[i]` of the base. Line numbers start at 0.
+    """
 
     ours: Sequence[int]
     base: Sequence[int]

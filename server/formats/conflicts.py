@@ -11,15 +11,15 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem for a merge conflict in YAML, JSON or TOML."""
+    """Raise SyntaxProblem if a YAML, JSON or TOML text contains a merge conflict."""
     if _START_MARKER in text:
         _refuse(_first_conflict(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, body_start: int = 0) -> None:
-    """Raise SyntaxProblem for a merge conflict in Markdown.
+    """Raise SyntaxProblem if a Markdown text contains a merge conflict.
 
-    Code blocks after `body_start` are ignored.
+    Code blocks after the index `body_start` are ignored.
     """
     if _START_MARKER in text:
         above, below = text[:body_start].split("\n")[:-1], text[body_start:].split("\n")

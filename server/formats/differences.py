@@ -46,7 +46,7 @@ def find_differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 
 def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """Return the pairs of indexes in the longest common subsequence. Return [] if the lists are too long."""
+    """Return the index pairs of the longest common subsequence, or [] if the lists are too long."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[is_same_value(x, y) for y in b] for x in a]
@@ -69,7 +69,10 @@ def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change to a list item. A moved item has two steps: `moved_here` and `moved_away`."""
+    """A step of changing a list. `old` is the item's old index, or -1 if it is new.
+
+    A moved item has two steps: `moved_here` and `moved_away`.
+    """
 
     kind: Literal["unchanged", "changed", "moved_here", "added", "removed", "moved_away"]
     old: int = -1
@@ -112,10 +115,9 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moved_items(old: list[Tree], differences: list[Difference]) -> dict[tuple[int, int], int]:
-    """Map moved items to their indexes in `old`.
+    """Map each moved item to its index in `old`.
 
-    The key of an item contains the index of its difference, and the item's index in the `new` of this
-    difference.
+    The keys are pairs: an index in `differences`, and the item's index in that difference's `new`.
     """
     gone = [i for difference in differences for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in differences) > MAX_COMPARED_PAIRS:

@@ -14,7 +14,7 @@ REMOVE: Any = object()  # used as a key's new value, to remove the key
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Replacement of the text from `start` to `end` (exclusive)."""
+    """Replacement of the text from index `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Replacement:
 
 
 def apply_replacements(text: str, replacements: list[Replacement]) -> str:
-    """Apply replacements, which must not overlap."""
+    """Apply replacements, which must not overlap, to a text."""
     # Insertions at the same index keep their order, and come before a removal at that index.
     ordered = sorted(replacements, key=lambda each: (each.start, each.end > each.start))
     for each in reversed(ordered):
@@ -72,10 +72,10 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """List item.
+    """Item of a bracketed list or mapping.
 
-    `lead` is the text before the item, `gap` is the text between the item and its comma, and `tail` is the
-    comment after the item.
+    `lead` is the whitespace and comments before the item, `gap` is the text between the item and its comma,
+    and `tail` is the comment after the item.
     """
 
     lead: str
@@ -91,7 +91,7 @@ class Brackets:
 
     If `trailing_comma` is set, a comma is allowed after the last item.
 
-    `before_first`, `before_other`, `new_line` and `before_closing` are whitespace.
+    `before_first`, `before_other`, `new_line` and `before_closing` are the whitespace at these places.
     """
 
     opening: str
@@ -108,7 +108,7 @@ class Brackets:
         return "\n" in self.before_other
 
     def render(self, parts: Iterable[Part]) -> str:
-        """Return the text of the list with new items.
+        """Return the new text of the list or mapping.
 
         Each part is the index of an old item (-1 for a new item) and its new text (None to remove the item).
         At least one item must remain. Comments above removed items are kept.
@@ -160,8 +160,8 @@ def split_brackets(
 ) -> Brackets | None:
     """Split a bracketed list or mapping into its parts. Return None if this is impossible.
 
-    The items are at `spans`, each with a start and an end (exclusive). `gap` is the default whitespace after
-    a comma.
+    `spans` contains the start and end (exclusive) of each item. `gap` is the default whitespace after a
+    comma.
     """
     if not spans or text[start] not in "[{":
         return None

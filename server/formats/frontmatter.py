@@ -31,7 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MarkdownParts:
-    """Parts of a Markdown file. If it has no front matter, `body_text` is the whole file."""
+    """Parts of a Markdown file. If the file has no front matter, `body_text` is its whole text."""
 
     handler: "Handler | None"
     opening: str
@@ -63,7 +63,8 @@ class Handler(BaseHandler):
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> MarkdownParts:
-        """Split Markdown. Raises SyntaxProblem if the front matter is not closed."""
+        """Split a Markdown file with this format of front matter. Raises SyntaxProblem if it is not closed.
+        """
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
@@ -84,9 +85,9 @@ class Handler(BaseHandler):
         duplicates: Duplicates = None,
         lines_above: int = 1,
     ) -> dict[str, Tree]:
-        """Parse front matter, which must be a mapping. Raises SyntaxProblem.
+        """Parse front matter. Raises SyntaxProblem if it is not a valid mapping.
 
-        `lines_above` is the number of lines above it, and is added to line numbers.
+        `lines_above` is the number of lines above the front matter, and is added to line numbers.
         """
         found_duplicates: Duplicates = None if duplicates is None else []
         try:
@@ -120,7 +121,7 @@ class Handler(BaseHandler):
 
 
 class YamlHandler(Handler):
-    """Front matter in YAML, between lines with `---`."""
+    """Handler for front matter in YAML, between lines with `---`."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -142,7 +143,7 @@ class YamlHandler(Handler):
 
 
 class TomlHandler(Handler):
-    """Front matter in TOML, between lines with `+++`, as in Hugo and Zola."""
+    """Handler for front matter in TOML, between lines with `+++`, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -164,7 +165,7 @@ class TomlHandler(Handler):
 
 
 class JsonHandler(Handler):
-    """Front matter that is a JSON object, as in Hugo."""
+    """Handler for front matter that is a JSON object, as in Hugo."""
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
@@ -194,7 +195,7 @@ class JsonHandler(Handler):
 
 
 class UnsupportedHandler(Handler):
-    """Unsupported front matter, such as `---json`."""
+    """Handler that rejects unsupported front matter, such as `---json`."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
@@ -212,7 +213,9 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, UnsupportedHandler())
 
 
 def split_front_matter(text: str) -> MarkdownParts:
-    """Split Markdown. Raises SyntaxProblem if the front matter is not closed."""
+    """Split a Markdown file into front matter and body. Raises SyntaxProblem if the front matter is not
+    closed.
+    """
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
             parts = split_front_matter(text[blank.end() :])

@@ -23,9 +23,9 @@ _LONG_NUMBER = re.compile("&#[0-9]{20,}")
 
 
 class Token(NamedTuple):
-    """Tag or text.
+    """A tag or a text in HTML.
 
-    `name` is the name of a tag in lower case, or the decoded text. The kind of a tag that ends with `/>` is
+    `name` is the tag's name in lower case, or the decoded text. The kind of a tag that ends with `/>` is
     `empty`.
     """
 
@@ -37,9 +37,9 @@ class Token(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[Token]:
-    """Yield the tags and texts. Comments are left out.
+    """Yield the tags and texts in HTML. Comments are left out.
 
-    If a tag is not closed, the tag and everything after it are one text.
+    If a tag is not closed, it forms a single text with everything after it.
     """
     at = text_start = 0
     while found := _MARKUP.search(html, at):
@@ -86,7 +86,10 @@ def _tag(html: str, start: int) -> Token | None:
 
 
 def _end_of_comment(html: str, start: int) -> int:
-    """Return the index after a comment or declaration. Return -1 if there is none, or if it is not closed."""
+    """Return the index after a comment or declaration, or -1 for a tag or an unclosed declaration.
+
+    A comment that is not closed extends to the end of the text.
+    """
     if html.startswith("<!--", start):
         # `<!-->` is a whole comment.
         found = _COMMENT_END.search(html, start + 2)

@@ -1,4 +1,4 @@
-"""JSON: parser, writer, and editor that leaves all other bytes unchanged."""
+"""JSON: parser, writer, and editor that changes only the necessary bytes."""
 
 import json
 import re
@@ -90,16 +90,16 @@ _PROBLEMS = (
 
 
 def count_values(text: str, limit: float) -> int:
-    """Return the number of values in JSON, but at most `limit` + 1. The JSON is not parsed."""
+    """Count the values in a JSON text without parsing it. Stop at `limit` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), limit + 1))
     return _count_with_stop(text, limit)[0]
 
 
 def count_values_of_string(text: str, limit: float) -> int:
-    """Return the number of values in JSON, but at most `limit` + 1.
+    """Count the values in a string that may contain JSON. Stop at `limit` + 1.
 
-    If the text is not JSON, it counts as one value.
+    A string that is not JSON counts as one value.
     """
     count, end = _count_with_stop(text, limit)
     try:
@@ -129,7 +129,7 @@ def _count_with_stop(text: str, limit: float) -> tuple[int, int]:
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Numbers with a fraction or an exponent become Plain. Raises SyntaxProblem."""
+    """Parse JSON. Numbers with a fraction or an exponent stay text (`Plain`). Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -189,7 +189,7 @@ def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
 
 
 def json_positions(text: str) -> Positions:
-    """Return positions of keys and list items. Raises SyntaxProblem."""
+    """Return the position of each key and list item in a JSON text. Raises SyntaxProblem."""
     positions: Positions = {}
     read_yaml(text.replace("\t", " "), positions)
     return positions
@@ -220,9 +220,9 @@ def json_text(
     compact: bool = False,
     margin: str = "",
 ) -> str:
-    """Return JSON in which numbers keep all their digits.
+    """Return a value as JSON. Numbers keep all their digits.
 
-    `indent` is the indentation of one level. If it is None, the JSON is a single line. `margin` is the
+    `indent` is the whitespace for one level; if it is None, the JSON is a single line. `margin` is the
     indentation of the value itself. If `compact` is set, spaces are left out.
     """
     if isinstance(value, Decimal):
@@ -256,7 +256,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change top-level keys in JSON text. A key with the value REMOVE is removed."""
+    """Change top-level keys in a JSON text. A key with the value REMOVE is removed."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     compact = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -265,7 +265,7 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Editor of JSON that keeps its style. If the JSON is not indented, `indent_unit` is None."""
+    """Editor that keeps the style of a JSON text. If the text is not indented, `indent_unit` is None."""
 
     def __init__(self, text: str, indent_unit: str | None, compact: bool) -> None:
         self.text, self.indent_unit, self.compact = text, indent_unit, compact

@@ -22,14 +22,15 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Find links, images and headings. `first_line` is the number of the first line."""
+    """Find the links, images and headings in a Markdown text. `first_line` is the number of its first line.
+    """
     reader = _Reader(_SURROGATE.sub(_REPLACEMENT, text), first_line)
     reader.read()
     return reader.result()
 
 
 def markdown_to_html(text: str) -> str:
-    """Render Markdown with tables and strikethrough. HTML is left unchanged."""
+    """Convert Markdown to HTML, with tables and strikethrough. HTML in the text is left unchanged."""
     return render_html(_SURROGATE.sub(_REPLACEMENT, text), options=_HTML_OPTIONS)
 
 

@@ -1,4 +1,4 @@
-"""Links, images, headings and anchors in text."""
+"""Links, images, headings and anchors in a text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,10 +13,10 @@ Kind = Literal["link", "image", "definition", "undefined"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Link or image. Lines and columns start at 1.
+    """A link, an image or a definition such as `[name]: destination`. Lines and columns start at 1.
 
-    If `is_named` is set, the link names a definition, a line such as `[name]: destination`. The kind of this
-    line is `definition`, and the kind of a link to a missing definition is `undefined`.
+    If `is_named` is set, the link refers to a definition. The kind `undefined` means that the definition does
+    not exist.
     """
 
     kind: Kind
@@ -29,7 +29,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Heading of level 1 to 6."""
+    """A heading of level 1 to 6."""
 
     level: int
     text: str
@@ -39,7 +39,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """A text with its headings and its links. Links to other sites are left out."""
+    """A text with its headings, images and links. Links to other sites are left out."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -47,7 +47,7 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """Normalized anchors. An anchor that ends with a dash stands for all anchors that begin with it."""
+        """The text's normalized anchors. One that ends with a dash matches all anchors that begin with it."""
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))
@@ -94,7 +94,7 @@ def normalize_anchor(anchor: str) -> str:
 
 
 def heading_anchors(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the anchors that GitHub, Hugo, Kramdown and Zola generate, normalized."""
+    """Yield the anchors that GitHub, Hugo, Kramdown and Zola generate for headings, normalized."""
     counts: dict[str, int] = {}
     for text in texts:
         forms = (_PUNCTUATION.sub("", text), _ASCII_ONLY.sub("", _LEADING.sub("", text)) or "section", text)

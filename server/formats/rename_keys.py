@@ -17,7 +17,7 @@ Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Rename keys in a file. In Markdown, only keys of the front matter are renamed."""
+    """Rename keys in a file's text. In Markdown, only keys in the front matter are renamed."""
     if not renames:
         return text
     if not markdown:

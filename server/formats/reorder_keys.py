@@ -1,4 +1,4 @@
-"""Editor that reorders JSON and YAML keys with comments. The caller must verify the result."""
+"""Editor that reorders JSON or YAML keys together with their comments. The caller must verify the result."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ _Span = tuple[int, int]
 
 
 def reorder_keys(path: str, text: str, key_path: KeyPath, names: Sequence[str]) -> str | None:
-    """Put the keys of the mapping at `key_path` in the order of `names`.
+    """Put the keys of the mapping at `key_path` in the order of `names`, and return the new text.
 
-    Return None if this is impossible, for example because the keys are not the same as `names`.
+    Return None if this is impossible, for example because `names` are not the mapping's keys.
     """
     is_yaml = path.endswith((".yaml", ".yml"))
     if is_yaml and not text.endswith("\n"):
@@ -40,7 +40,7 @@ def _flow_spans(node: Node) -> list[_Span]:
 
 
 def _line_spans(text: str, node: Node) -> list[_Span] | None:
-    """Return each key's lines with comments, or None if two share a line."""
+    """Return the start and end of each key's lines, including comments, or None if two keys share a line."""
     spans: list[_Span] = []
     lowest = line_start(text, node.keys[0].start)
     while lowest > 0 and text[line_start(text, lowest - 1) : lowest].lstrip(" \t").startswith("#"):

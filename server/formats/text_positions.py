@@ -1,4 +1,4 @@
-"""Positions in text."""
+"""Positions of lines, comments, keys and values in a text."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,7 +16,7 @@ def line_start(text: str, index: int) -> int:
 
 
 def line_end(text: str, index: int) -> int:
-    """Return the end of a line, before its line break."""
+    """Return the index at which the line that contains `index` ends, before its line break."""
     end = text.find("\n", index)
     end = len(text) if end < 0 else end
     return end - 1 if end > index and text[end - 1] == "\r" else end
@@ -28,7 +28,7 @@ def next_line(text: str, index: int) -> int:
 
 
 def comments_start(text: str, index: int, lower_limit: int = 0) -> int:
-    """Return the start of the comments above the line. If there are none, return the start of the line.
+    """Return the start of the comments above the line at `index`, or of the line itself if there are none.
 
     Comments before `lower_limit` are ignored.
     """
@@ -54,7 +54,7 @@ def attribute_path(path: KeyPath) -> str:
 class Position(NamedTuple):
     """Line and column of a key or list item. Both start at 1.
 
-    `value_column` is the column of its value, if this is a scalar on the same line, and otherwise 0.
+    `value_column` is the column of the key's value if it is a scalar on the same line, and otherwise 0.
     """
 
     line: int

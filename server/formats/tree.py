@@ -1,4 +1,4 @@
-"""Parsed values of files.
+"""Values that parsers read from files.
 
 Unquoted values stay text (`Plain`), because the schema determines their types.
 """
@@ -16,7 +16,7 @@ Tree = Any
 
 
 class Plain(str):
-    """Unquoted value, whose type the schema determines."""
+    """An unquoted value, whose type the schema determines."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ def describe_value(tree: Any) -> str:
 
 
 class SyntaxProblem(ValueError):
-    """A syntax error in a file, with its position and how to fix it.
+    """A syntax error in a file, with its position and a hint on how to fix it.
 
     The line and column start at 1, and are None if they aren't known.
     """
@@ -46,7 +46,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return the nesting depth, without recursion."""
+    """Return the nesting depth of a tree. Deep nesting causes no recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -77,9 +77,9 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """Value in a syntax tree. It ends at `end`, before any comments and blank lines that follow it.
+    """A value in a syntax tree. It ends at `end`, before any comments and blank lines that follow it.
 
-    `style` is the quotation mark or the block character of a scalar. For other values, it is `flow` or
+    `style` is the quotation mark or the block character of a scalar. For a mapping or list, it is `flow` or
     `block`. If `anchored` is set, the value has an anchor or a tag.
     """
 

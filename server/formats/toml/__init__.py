@@ -1,1 +1,1 @@
-"""TOML: parser with positions, and editor that keeps all other bytes."""
+"""TOML: parser with positions, writer, and editor that changes only the necessary bytes."""

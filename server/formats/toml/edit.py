@@ -1,4 +1,4 @@
-"""TOML editor. Unlike tomlkit, it keeps line endings and all other bytes."""
+"""TOML editor that, unlike tomlkit, keeps line endings and changes only the necessary bytes."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -19,9 +19,10 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change top-level keys in TOML text. A key with the value REMOVE or None is removed. Raises NullError.
+    """Change top-level keys in a TOML text. A key with the value REMOVE or None is removed.
 
-    If `expand` is set, changed keys are rewritten completely.
+    If `expand` is set, changed keys are rewritten completely. Raises NullError if a new value contains a
+    null.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -45,8 +46,6 @@ def remove_duplicate_toml_keys(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Editor that collects replacements and additions."""
-
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = parse_statements(blank_duplicate_keys(text))

@@ -1,4 +1,4 @@
-"""TOML parser and writer. tomllib is eight times as fast as tomlkit."""
+"""TOML parser and writer. The parser uses tomllib, which is eight times as fast as tomlkit."""
 
 import json
 import re
@@ -41,7 +41,7 @@ _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 def read_toml(
     text: str, positions: Positions | None = None, duplicates: list[DuplicateKey] | None = None
 ) -> dict[str, Tree]:
-    """Parse TOML. Dates, times and floats become Plain. Raises SyntaxProblem.
+    """Parse TOML. Dates, times and floats stay text (`Plain`). Raises SyntaxProblem.
 
     Positions are added to `positions`, and duplicate keys to `duplicates`. If `duplicates` is None, a
     duplicate key is an error.
@@ -69,7 +69,8 @@ def read_toml(
 
 
 def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None) -> str:
-    """Replace all but the last occurrence of each key with spaces, and add them to `duplicates`."""
+    """Replace all but the last occurrence of each key with spaces, and add the replaced ones to `duplicates`.
+    """
     for _ in range(MAX_DUPLICATES):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -89,10 +90,7 @@ def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None
 
 
 def _end_of_duplicate(message: str, text: str) -> int:
-    """Return the index after the duplicate key and its value that tomllib reports.
-
-    Return 0 for other errors.
-    """
+    """Return the index after the duplicate key and its value that tomllib reports, or 0 for other errors."""
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -103,7 +101,7 @@ def _end_of_duplicate(message: str, text: str) -> int:
 
 
 def _to_tree(value: Any) -> Tree:
-    """Convert a value from tomllib. Dates and times become strings as in the API."""
+    """Convert a value from tomllib. Dates and times become strings in the API's format."""
     kind = type(value)
     if kind is dict:
         return {key: _to_tree(item) for key, item in value.items()}
@@ -173,7 +171,7 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, multiline: bool = False, quote: str = "") -> str:
-    """Return a value as TOML. Mappings become inline tables. Raises NullError.
+    """Return a value as TOML. Mappings become inline tables. Raises NullError if the value contains a null.
 
     `quote` is the quotation mark to use if the value allows it.
     """
@@ -207,7 +205,7 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """Return a mapping as `[keys]`, or a list of mappings as `[[keys]]`."""
+    """Return a mapping as the table `[keys]`, or a list of mappings as the array of tables `[[keys]]`."""
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"

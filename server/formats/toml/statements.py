@@ -1,4 +1,4 @@
-"""Statements in a TOML text that tomllib has accepted."""
+"""Parser for the statements in a TOML text that tomllib has already accepted."""
 
 import re
 import tomllib
@@ -25,7 +25,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """Value in a TOML text, from index `start` to index `end`."""
+    """A value in a TOML text, from index `start` to `end` (exclusive)."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -35,7 +35,9 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """Key and value in an inline table, or item of an array. `path` is relative to the table or array."""
+    """A key with its value in an inline table, or an item of an array. `path` is relative to the table or
+    array.
+    """
 
     path: KeyPath
     start: int
@@ -44,9 +46,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """Key and value, or the header of a table. In a header, `value` is None.
+    """A key with its value, or the header of a table. In a header, `value` is None.
 
-    `table` is the path of the nearest header, with the indexes of arrays.
+    `table` is the path of the table to which the statement belongs, including indexes in arrays of tables.
     """
 
     path: KeyPath
@@ -57,7 +59,7 @@ class Statement:
 
 
 def parse_statements(text: str) -> list[Statement]:
-    """Return the statements in order."""
+    """Return the statements in a TOML text."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # lengths of arrays of tables, by path
     table: KeyPath = ()
@@ -104,7 +106,7 @@ def _parse_dotted_key(text: str, index: int) -> tuple[KeyPath, int]:
 
 
 def key_spans(text: str, index: int) -> list[tuple[int, int]]:
-    """Return the start and end of each part of a dotted key."""
+    """Return the start and end of each part of the dotted key or table header at `index`."""
     while text[index] in "[ \t":  # a table header
         index += 1
     spans = []
@@ -168,7 +170,7 @@ def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
 
 
 def first_duplicate_of_last(text: str) -> Statement | None:
-    """Return the first statement that has the same key as the last one, or None if there is none.
+    """Return the first statement that has the same key as the last statement, or None if the key is new.
 
     The text must end after the value that tomllib has rejected.
     """
@@ -188,7 +190,9 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def describe_duplicate_key(text: str, statement: Statement, end: int) -> DuplicateKey:
-    """Describe `statement`, whose key occurs again later. The last value of this key ends at `end`."""
+    """Return a DuplicateKey for `statement`, whose key occurs again later. The key's last value ends at
+    `end`.
+    """
     line = text.count("\n", 0, statement.start) + 1
     column = statement.start - text.rfind("\n", 0, statement.start)
     last = [s for s in parse_statements(text[:end]) if s.path == statement.path][-1]
@@ -198,7 +202,7 @@ def describe_duplicate_key(text: str, statement: Statement, end: int) -> Duplica
 
 
 def toml_positions(text: str) -> Positions:
-    """Return positions of keys and list items."""
+    """Return the position of each key and list item in a TOML text."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _all_values(text):

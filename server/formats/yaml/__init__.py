@@ -1,1 +1,1 @@
-"""YAML: writer, parser with positions, and editor that keeps all other bytes."""
+"""YAML: parser with positions, writer, and editor that changes only the necessary bytes."""

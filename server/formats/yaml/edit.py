@@ -1,4 +1,4 @@
-"""YAML editor that keeps all other bytes. The caller must verify the result."""
+"""YAML editor that changes only the necessary bytes. The caller must verify the result."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -23,7 +23,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return a bracketed value's new text, or None if all of it must be rewritten."""
+    """Return the new text of a list or mapping in brackets, or None if it must be rewritten completely."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -86,10 +86,10 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 def edit_yaml(
     text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False, flow_lists: bool = False
 ) -> str:
-    """Change top-level keys in YAML text. A key with the value REMOVE is removed.
+    """Change top-level keys in a YAML text. A key with the value REMOVE is removed.
 
-    If `expand` is set, all anchors and aliases are replaced. If `flow_lists` is set, the lists of new keys
-    are written on one line.
+    If `expand` is set, aliases are replaced with their values. If `flow_lists` is set, lists in new keys are
+    written on one line.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -125,7 +125,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects the replacements in a text. It always rewrites the keys in `forced`."""
+    """Editor that collects the replacements in a text. Keys in `forced` are rewritten even if unchanged."""
 
     def __init__(self, text: str, newline: str, *, flow_lists: bool = False) -> None:
         self.text, self.newline, self.flow_lists = text, newline, flow_lists
@@ -133,7 +133,7 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Return `changes`, extended so that no anchors, aliases or << merges remain."""
+        """Return `changes`, extended so that no anchors, aliases or `<<` merges remain."""
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _has_anchor_or_alias(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -219,9 +219,9 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Replace the value of a key. The comment after the value is kept.
+        """Replace the value of a key, and keep the comment after it.
 
-        `written` contains the rest of the key's line, and the lines below it.
+        `written` contains the new rest of the key's line, and the new lines below it.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
@@ -339,7 +339,7 @@ class _YamlEditor:
         return index - line_start(self.text, index)
 
     def list_indent(self, node: Node) -> int:
-        """Return the indentation of lists below their keys, in columns. The default is 2."""
+        """Return by how many columns lists are indented below their keys. The default is 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -370,7 +370,7 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Lines of an item in a block list. `comments` is the start of the comments above the item."""
+    """Position of an item in a block list. `comments` is the start of the comments above the item."""
 
     comments: int
     start: int

@@ -10,7 +10,8 @@ _INDENT = "  "
 
 
 def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
-    """Move top-level keys into a new mapping, or return None if that is impossible."""
+    """Move the top-level keys `names` into a new mapping. Return the new text, or None if this is impossible.
+    """
     root = _block_mapping(text)
     spans = sorted(span for name in names if root for span in [_key_lines(text, root, name)] if span)
     if root is None or len(spans) != len(names) or any(root.find(name) < 0 for name in names):
@@ -24,9 +25,9 @@ def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
 
 
 def unnest_keys(text: str, parent: str) -> str | None:
-    """Replace a mapping with the keys in it, or return None if this is impossible.
+    """Move the keys in a mapping to the top level, and remove the mapping.
 
-    The keys become top-level keys.
+    Return the new text, or None if this is impossible.
     """
     root = _block_mapping(text)
     span = _key_lines(text, root, parent) if root else None

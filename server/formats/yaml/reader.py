@@ -19,7 +19,7 @@ _TOO_DEEP_FIX = "use fewer levels"
 def read_yaml(
     text: str, positions: Positions | None = None, duplicates: list[DuplicateKey] | None = None
 ) -> Tree:
-    """Parse YAML. If it is empty, return None. Raises SyntaxProblem.
+    """Parse YAML, or return None if the text is empty. Raises SyntaxProblem.
 
     Positions are added to `positions`, and duplicate keys to `duplicates`. If `duplicates` is None, a
     duplicate key is an error.
@@ -223,7 +223,7 @@ class _Builder:
         return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        """Return a key as a string. Return _MERGE for an unquoted `<<`."""
+        """Return a key as a string, or _MERGE if it is `<<` without quotes."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be a string", "put the key in quotes")
         if key == "<<" and type(key) is Plain:
@@ -304,9 +304,9 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
-    """Yield the path, start, end and quotation mark of each key in `mappings`.
+    """Yield the path, start, end and quotation mark of each key of the mappings at the paths `mappings`.
 
-    If a mapping is in `mappings`, all its parents must be in it too.
+    If a path is in `mappings`, all its parents must be in it too.
     """
     loader: Any = LOADER(text)
     # for each open list or mapping: its path (None if it is not in `mappings`), and its next key or index
@@ -334,7 +334,7 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Advance to the next node, and return its path. Return None if the node is a key."""
+    """Advance to the container's next node, and return its path. Return None if the node is a key."""
     at, key = container
     if at is None:
         return None
@@ -349,7 +349,7 @@ def _next_path(container: list[Any]) -> KeyPath | None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Parse YAML to a syntax tree. If it is empty, return None."""
+    """Parse YAML to a syntax tree, or return None if the text is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []

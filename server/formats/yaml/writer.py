@@ -1,4 +1,4 @@
-"""YAML writer. It quotes strings so that YAML 1.1 and YAML 1.2 parsers read the same values."""
+"""YAML writer that quotes strings so that YAML 1.1 and YAML 1.2 parsers read the same values."""
 
 import io
 import re
@@ -108,7 +108,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return True if all YAML parsers read this unquoted text as a string.
+    """Return True if all YAML parsers read this text as a string when it is not quoted.
 
     If `flow` is set, this must also be true inside brackets.
     """
