@@ -1,1 +1,1 @@
-"""The index: immutable snapshots of all documents, and their queries."""
+"""The index: immutable snapshots of all documents, and the queries that read them."""

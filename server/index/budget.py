@@ -1,4 +1,6 @@
-"""Limits on the cost of one request (docs/reliability.md). A step is about one access to a document."""
+"""Limits on the cost of one request (docs/reliability.md). One step costs about as much as reading a
+document.
+"""
 
 import math
 import time
@@ -44,11 +46,11 @@ class Budget:
         is_write: bool = False,
         finishes: bool = False,
     ) -> None:
-        """Create a budget, without limits if `settings` is None.
+        """Create a budget. If `settings` is None, it has no limits.
 
         - `turns`, `large`: mutexes for costly requests and large responses.
         - `waits`: whether the thread may block until it acquires a mutex.
-        - `is_costly`: whether to acquire `turns` from the start.
+        - `is_costly`: whether to acquire `turns` at the first check of the limits.
         - `finishes`: whether to continue if the client has disconnected, as a write must.
         - `is_write`: whether the number of steps is unlimited.
         """
@@ -71,13 +73,17 @@ class Budget:
         return Budget(self._settings, is_client_gone=self._gone, is_write=True)
 
     def spend(self, steps: int) -> None:
-        """Count steps before they are taken. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""
+        """Count steps before they are taken.
+
+        Raises LimitError if a limit is exceeded, BusyError if too many requests are waiting, NeedsThreadPool
+        if the request must move to a thread, or ClientGone if the client has disconnected.
+        """
         self._left -= steps
         if self._left < 0:
             self._renew()
 
     def check(self) -> None:
-        """Check the limits before long work. Raises the same errors as `spend`."""
+        """Check the limits before a long computation. Raises the same errors as `spend`."""
         self._renew()
 
     def write(self, size: int) -> None:
@@ -86,14 +92,14 @@ class Budget:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """From now on, count the bytes that are appended to `pieces` as the response."""
+        """Start counting the bytes in `pieces`, the list to which the response is appended."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
         """Raise LimitError if `size` further bytes would make the response too large.
 
-        Raises BusyError or NeedsThreadPool if the response is large and can't be rendered now.
+        Raises BusyError or NeedsThreadPool if the mutex for large responses is needed, but can't be acquired.
         """
         if self._bytes - size < self._small_until:
             self._take_large()
@@ -102,14 +108,18 @@ class Budget:
             raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
-        """Count values in the request body. Raises LimitError."""
+        """Count values in the request body. Raises LimitError if there are too many."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
             raise LimitError(f"The request body has more than {limit:,} values; send fewer at once", "values")
 
     def take_turn(self) -> None:
-        """Acquire the mutex for costly requests. Raises BusyError or NeedsThreadPool."""
+        """Acquire the mutex for costly requests.
+
+        Raises BusyError if too many requests are waiting for it, or NeedsThreadPool if this thread may not
+        wait.
+        """
         if self._turns is None or self._taken:
             return
         self.leave_loop()
@@ -137,7 +147,7 @@ class Budget:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutexes, when the response is complete or moves to a thread."""
+        """Release the mutexes when the response is complete, or before it continues on another thread."""
         self._pieces = []
         if self._taken and self._turns is not None:
             self._taken = False

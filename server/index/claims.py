@@ -1,4 +1,4 @@
-"""The documents that the files of a site claim to contain, by document version."""
+"""Mapping of document versions to the documents in all files that claim to contain them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,18 +11,19 @@ from server.schema.model import Type
 
 
 def is_indexed(type_: Type, status: str) -> bool:
-    """Return True if the table of a content type contains versions with this status that only one file
-    claims.
+    """Return True if a content type's table contains versions with this status.
+
+    It does not contain drafts of content types without drafts.
     """
     return status == PUBLISHED or type_.draft_publish
 
 
 @dataclass(frozen=True, slots=True)
 class Claims(Mapping[VersionKey, tuple[Document, ...]]):
-    """The documents of each version, sorted by path. The first one is served.
+    """For each version, the documents that claim to be it, sorted by path. The first one is served.
 
-    Nearly every version is claimed by a single file, and is read from `tables`. `others` contains all other
-    versions: those that several files claim, and drafts of content types without drafts.
+    Nearly every version is claimed by a single file, and is read from `tables`. `others` contains the rest:
+    versions that several files claim, and drafts of content types without drafts.
     """
 
     # Storing all versions would need 28 MB of memory for 150,000 documents.
@@ -59,7 +60,9 @@ class Claims(Mapping[VersionKey, tuple[Document, ...]]):
     def with_changes(
         self, tables: Mapping[str, Table], changed: Mapping[VersionKey, tuple[Document, ...]]
     ) -> "Claims":
-        """Return the claims for new tables, in which other documents claim the `changed` versions."""
+        """Return a copy with new tables. `changed` contains the documents that now claim each changed
+        version.
+        """
         others = self.others.mutate()
         for key, documents in changed.items():
             if len(documents) > 1 or (documents and not is_indexed(documents[0].type, key[3])):
@@ -70,7 +73,7 @@ class Claims(Mapping[VersionKey, tuple[Document, ...]]):
 
 
 def _is_published_version(table: Table, document: Document) -> bool:
-    """Return True if a draft is a copy of the published version, because the draft has no file of its own."""
+    """Return True if a draft has no file of its own, and is only a copy of the published version."""
     if document.status != DRAFT:
         return False
     published = table.versions.get((document.document_id, document.locale, PUBLISHED))

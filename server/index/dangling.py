@@ -26,7 +26,7 @@ def find_dangling(
     documents: Iterable[Document] | None = None,
     target_keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target of `documents`. The default is all documents.
+    """Yield a warning for each missing target to which `documents` refer. The default is all documents.
 
     If `target_keys` is given, only these targets are checked. `parse` returns the tree and positions of a
     file.
@@ -55,7 +55,7 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions. Drafts that are equal to the published version are left out."""
+    """Yield the versions, except drafts that are only copies of the published version."""
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -87,7 +87,7 @@ def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
 def targets_in(
     schema: Schema, type_: Type, values: Any, path: KeyPath
 ) -> Iterator[tuple[Attribute, KeyPath, Any]]:
-    """Yield the attribute, path and target of each reference."""
+    """Yield the attribute, path and target of each reference in `values`, including in components."""
     for i, attribute in schema.reference_attributes[type_.uid]:
         value = values[i]
         if not value:
@@ -109,7 +109,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
 
 
 def documents_with_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that refer to users or roles. Some documents are yielded several times."""
+    """Yield the documents that refer to users or roles, once for each such reference."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -126,7 +126,10 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return True if the media file exists, or if the document exists in any locale or status."""
+    """Return True if the media file exists, or if the document exists in any locale or status.
+
+    Targets that this snapshot does not contain, such as users, are assumed to exist.
+    """
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -140,10 +143,10 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def with_missing_targets(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store if a client sends `sent`.
+    """Return the targets to store if a client sends the targets `sent`.
 
-    Clients can't see missing targets. If `sent` equals the existing targets in `stored`, nothing has changed,
-    so the missing targets are kept.
+    Clients can't see missing targets. If `sent` equals the existing targets in `stored`, the client has
+    changed nothing, so the missing targets are kept.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent

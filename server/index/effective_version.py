@@ -1,4 +1,4 @@
-"""Rules for the version of a document that readers see."""
+"""Rules that select the effective version of a document, which is the version that a request reads."""
 
 from collections.abc import Mapping
 
@@ -19,9 +19,9 @@ def effective_status(type_: Type, draft_types: frozenset[str]) -> str:
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions of a document in one locale.
+    """Return the published version and the draft of a document in one locale, if they exist.
 
-    If there is no draft, the published version is also returned as the draft.
+    If there is no draft, a copy of the published version is returned as the draft.
     """
     versions = [] if published is None else [published]
     if not type_.draft_publish:
@@ -38,7 +38,8 @@ def locale_inside(document: Document) -> str:
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales in which to look up a target. `locale` can be EVERY_LOCALE."""
+    """Return the locales in which to look up a target, the preferred one first. `locale` can be EVERY_LOCALE.
+    """
     if not type_.localized:
         return (locales.default,)
     if locale != EVERY_LOCALE:
@@ -53,10 +54,10 @@ def effective_version(
     locales: tuple[str, ...],
     draft_types: frozenset[str],
 ) -> Document | None:
-    """Return the version that readers see in the first of `locales` that has one, or None.
+    """Return the effective version in the first of `locales` that has one, or None.
 
-    The keys of `versions` are document id, locale and status. Readers see drafts of the types in
-    `draft_types`.
+    The keys of `versions` are document id, locale and status. `draft_types` contains the uids of the content
+    types whose drafts the request reads.
     """
     status = effective_status(type_, draft_types)
     found = (versions.get((document_id, locale, status)) for locale in locales)

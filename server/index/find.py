@@ -28,14 +28,17 @@ _NUMBER = re.compile(
 
 
 class Listing(NamedTuple):
-    """One page of documents, and the number on all pages."""
+    """One page of documents, and the total number of documents on all pages."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query, condition: Callable[[Document], bool] | None = None) -> Listing:
-    """Return one page of the matching documents. `condition` works only for types without locales."""
+    """Return one page of the matching documents.
+
+    If the query is for exactly one locale, the documents must also meet `condition`.
+    """
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -63,7 +66,7 @@ def find_one(view: View, query: Query, document_id: str) -> Document | None:
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """Return the matching document with the numeric `id` `number` in any locale, or None."""
+    """Return the document that matches the query and has this numeric `id`, in any locale, or None."""
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
     numbered = zip(documents, column_of(documents, ID), strict=True)
@@ -81,7 +84,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Return all versions of the query's locales and status, in the default order."""
+    """Return all versions in the query's locales and with its status, in the default order."""
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -142,7 +145,8 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Build the texts for searches. Called before workers are forked, so that they share the texts."""
+    """Build the texts that searches read. Call this before workers are forked, so that they share the texts.
+    """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
         searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED_TYPES]

@@ -28,7 +28,7 @@ class Fragments:
         self.cache: Cache[Hashable, _SelectionEntries] = Cache(max_bytes, _size)
 
     def cached(self, selection: Hashable, make: Make) -> Make:
-        """Return a function like `make` that caches its results."""
+        """Return a function that renders an item like `make`, and caches the result."""
         group = self.cache.get(selection)
         if group is None:
             group = _SelectionEntries(size_of(selection))
@@ -60,7 +60,9 @@ class Fragments:
 
 
 class _SelectionEntries:
-    """Cached items of one selection. `counted_bytes` is `used_bytes` plus a reserve."""
+    """Rendered items for one selection of fields and relations. `counted_bytes` is `used_bytes` plus a
+    reserve.
+    """
 
     __slots__ = ("counted_bytes", "entries", "used_bytes")
 

@@ -25,7 +25,7 @@ NO_DOCUMENTS = Order(default_sort_key)
 
 
 def make_edges(orders: Iterable[Order], column: int) -> Edges:
-    """Map each target of a relation to the documents that refer to it.
+    """Map each target of a relation, by locale and status, to the documents that refer to it.
 
     `column` is the relation's index in a row.
     """
@@ -40,7 +40,7 @@ def make_edges(orders: Iterable[Order], column: int) -> Edges:
 
 
 def apply_edges(edges: Edges, column: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges of a relation after documents were removed and added."""
+    """Return a relation's edges (see `make_edges`) after documents were removed and added."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -68,7 +68,7 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents that refer to a document."""
+    """Return a function that finds the documents of the type `type_` that refer to a document."""
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -87,7 +87,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents that use a file."""
+    """Return a function that finds the published documents that use a file in a media attribute."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

@@ -1,4 +1,4 @@
-"""Index of the documents that use each media file, including links to the file in texts."""
+"""Index of the documents that use each media file, in a media attribute or as a link in a text."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,9 +26,9 @@ _MARK = "uploads/"
 
 
 class MediaUsage:
-    """Documents that use each media file in one snapshot.
+    """Index of the documents that use each media file in one snapshot.
 
-    They are computed when they are first needed. After that, each write updates them.
+    It is built when it is first needed, and then updated by each write.
     """
 
     __slots__ = ("_uses",)
@@ -42,7 +42,7 @@ class MediaUsage:
         return self._uses
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "MediaUsage":
-        """Return the next snapshot's index. `changes` is keyed by uid."""
+        """Return the next snapshot's index. `changes` contains the removed and added versions by uid."""
         if self._uses is None:
             return MediaUsage()
         uses = self._uses
@@ -61,7 +61,7 @@ def places_in(document: Document, key: str) -> list[Place]:
 
 
 def without_copies(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents. Drafts that are equal to the published version are left out."""
+    """Return the documents, except drafts that are only copies of the published version."""
     documents = list(documents)
     published = {(d.type.uid, d.path) for d in documents if d.status == PUBLISHED}
     return [d for d in documents if d.status != DRAFT or (d.type.uid, d.path) not in published]

@@ -1,4 +1,4 @@
-"""Sorted documents and bit sets."""
+"""Sorted documents, and bit sets of documents."""
 # A query for a date range takes 0.3 instead of 1.2 ms with 10,000 articles, and 0.29 instead of 0.37 ms with
 # 1,000.
 
@@ -23,7 +23,7 @@ UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column to sort by. `position` is its index in a row."""
+    """A column to sort by. `position` is its index in a row."""
 
     attribute: Attribute = field(compare=False)
     position: int
@@ -31,7 +31,7 @@ class Column:
 
 
 class Order(SortedChunks[Document]):
-    """Sorted documents, convertible to bit sets."""
+    """Sorted documents, from which bit sets can be computed."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class Order(SortedChunks[Document]):
         return bits
 
     def between(self, low: Any, high: Any = None) -> int:
-        """Return the documents with `low` <= key < `high` as a bit set.
+        """Return the bit set of the documents with `low` <= sort key < `high`.
 
         If `high` is None, the range has no upper bound.
         """
@@ -61,7 +61,7 @@ class Order(SortedChunks[Document]):
         return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
-        """Return the documents in a bit set, sorted, from index `start` to `stop` (exclusive)."""
+        """Return the documents in a bit set, in this order, from index `start` to `stop` (exclusive)."""
         members: list[Document] = []
         remaining = bits.bit_count() if stop is None else stop
         for chunk, notes in self.chunks:
@@ -90,7 +90,7 @@ def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
 
 
 def bits_of(documents: Iterable[Document]) -> int:
-    """Return the bit set of documents with the same type, locale and status."""
+    """Return the bit set of `documents`, which must have the same type, locale and status."""
     return bits_of_slots([d.slot for d in documents])
 
 
@@ -136,7 +136,7 @@ class _Reversed:
 
 
 def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
-    """Sort documents, which must be in the default order."""
+    """Sort documents by `columns`. The documents must be in the default order."""
     for column in reversed(columns):
         values = _values(documents, column)
         documents = _sort(zip(values, documents, strict=True), descending=column.descending)
@@ -144,7 +144,7 @@ def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
 
 
 def sort_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
-    """Sort items stably. Nulls come first, or last if `descending`."""
+    """Sort items stably by `value(item)`. Nulls come first, or last if `descending` is set."""
     return _sort([(value(item), item) for item in items], descending=descending)
 
 
@@ -158,7 +158,7 @@ def _sort(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
 
 
 def value_of(column: Column) -> Callable[[Document], Any]:
-    """Return the function that returns a document's value in `column` for sorting."""
+    """Return a function that returns the value by which `column` sorts a document."""
     at = column.position
     if column.attribute.name == "id":
         # Numeric ids are hashes. Clients that sort by id expect the order of creation, which is the default
@@ -229,7 +229,8 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the bit set of the documents that start with `text`, or None if it can't be determined."""
+    """Return the bit set of the documents whose value starts with `text`, or None if it can't be determined.
+    """
     if not text:
         return not_null(order)
     if text[-1] == _AFTER_TIMESTAMPS:

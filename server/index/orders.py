@@ -1,4 +1,4 @@
-"""Cache for sorted documents, with a limit on its size."""
+"""Size-limited cache for sorted documents."""
 
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _MIN_ORDER_BYTES = 4 * 1024 * 1024
 
 
 class ColumnKey(NamedTuple):
-    """Cache key for an order by own columns."""
+    """Cache key for documents that are sorted by their own columns."""
 
     uid: str
     columns: tuple[Column, ...]
@@ -24,7 +24,7 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for documents that are sorted by values of related documents.
 
-    For each sort key, `paths` contains the positions in rows that lead to the value, and True for descending
+    For each sort key, `paths` contains the column indexes that lead to the value, and True for descending
     order.
     """
 
@@ -51,7 +51,8 @@ class Orders:
         return order
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return the cache for the next snapshot. Orders by values of related documents are left out."""
+        """Return the cache for the next snapshot, without orders that depend on values of related documents.
+        """
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
             if isinstance(key, ColumnKey):
@@ -64,9 +65,9 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for content that is joined with users.
+    """Cache for a snapshot that contains content and users.
 
-    Orders by a document's own columns are cached in the two original snapshots.
+    Documents that are sorted by their own columns are cached in the two original snapshots.
     """
 
     __slots__ = ("_base", "_other", "_uids")

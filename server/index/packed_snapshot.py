@@ -14,7 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """Serialized documents. If `users_version` is not None, `accounts` contains users and roles."""
+    """A serialized snapshot. If `users_version` is not None, `accounts` contains users and roles."""
 
     schema: Schema
     content: Blocks
@@ -31,7 +31,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return a snapshot of the content, and the same content together with the users and roles.
+    """Return two snapshots: one with only the content, and one with the content, the users and the roles.
 
     If no users are packed, both contain only content.
     """

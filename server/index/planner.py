@@ -1,4 +1,4 @@
-"""Query planner. It splits a filter into a bit set and a filter for the remaining conditions."""
+"""Query planner, which splits a filter into a bit set and a filter for the remaining conditions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -173,7 +173,7 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _possible_matches(self, part: Compare, operator_name: str) -> tuple[int | None, bool]:
-        """Return the bit set of the documents that can match, and True if all of them match.
+        """Return the bit set of the documents that can match, and whether all of them do match.
 
         The bit set is None if it can't be determined.
         """

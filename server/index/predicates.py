@@ -39,7 +39,7 @@ def weight_of(filter_: Filter) -> int:
 
 
 def compile_filter(view: View, filter_: Filter) -> Test:
-    """Compile a filter to a test, which is a function that takes a row."""
+    """Compile a filter to a test, which is a function that returns True if a row matches."""
     if isinstance(filter_, And):
         return all_of([compile_filter(view, part) for part in filter_.parts])
     if isinstance(filter_, Or):

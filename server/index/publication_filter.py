@@ -1,4 +1,4 @@
-"""Publication state, for `publicationFilter` and `publicationStatus`."""
+"""Publication state of documents, for `publicationFilter` and `publicationStatus`."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ MODIFIED = "modified"  # published, but the draft differs from the published ver
 
 
 def publication_test(view: View, type_: Type) -> Test | None:
-    """Return the publicationFilter's test, or None if every document passes."""
+    """Return the test for the request's `publicationFilter`, or None if every document passes."""
     if view.publication is None or not type_.draft_publish:
         return None
     snapshot, locales = view.snapshot, view.settings.locales.available
@@ -41,7 +41,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return `published`, `modified` (the draft differs) or `draft`."""
+    """Return `published`, `modified` (published, but the draft differs) or `draft` (not published)."""
     if not document.type.draft_publish:
         return PUBLISHED
     if _version(snapshot, document, PUBLISHED, document.locale) is None:

@@ -48,10 +48,10 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Index of all documents at one moment. `number` is higher in each new snapshot.
+    """Index of all documents at one moment. Each new snapshot has a higher `number`.
 
-    `rendered` caches documents with relations, and `fragments` caches items without relations. `users` is the
-    version of the users, or None if the snapshot contains no users.
+    `rendered` caches documents that are rendered with relations, and `fragments` items without relations.
+    `users` is the version number of the users, or None if the snapshot contains no users.
     """
 
     schema: Schema
@@ -93,7 +93,7 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return a bit set's documents in the default order. Fast for small sets."""
+        """Return the documents in a bit set, in the default order. This is fast only for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_sort_key)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
@@ -115,7 +115,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot, faster than with `apply`."""
+    """Create a snapshot. This is faster than adding the documents with `apply`."""
     claimed: dict[str, dict[Version, Document]] = defaultdict(dict)
     others: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
@@ -184,7 +184,7 @@ def _key(document: Document) -> VersionKey:
 def _changed_claims(
     claims: Claims, removed: list[Document], added: list[Document]
 ) -> dict[VersionKey, tuple[Document, ...]]:
-    """Return the documents of all versions that have been removed or added."""
+    """Return the documents that now claim each version for which documents were removed or added."""
     changed: dict[VersionKey, tuple[Document, ...]] = {}
     for document in removed:
         key = _key(document)
@@ -223,7 +223,7 @@ def _media_key(document: Document) -> str | None:
 
 
 class View(NamedTuple):
-    """A request's view of a snapshot. The request sees drafts of the types in `drafts`."""
+    """A request's view of a snapshot. The request reads drafts of the content types in `drafts`."""
 
     snapshot: Snapshot
     settings: Settings
@@ -237,9 +237,9 @@ class View(NamedTuple):
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds the existing targets of a relation.
+        """Return a function that finds the existing targets of a relation or media attribute.
 
-        For a to-one relation, it returns only the first target.
+        For an inverse to-one relation, it returns at most one target per locale.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get

@@ -1,4 +1,4 @@
-"""Sorting by own values and those of related documents."""
+"""Sorting of documents and components by their own values or those of related documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents. The function needs them in the default order."""
+    """Return a function that sorts documents, which must be passed in the default order."""
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -57,7 +57,7 @@ def component_sorter(
 def sort_each(
     items: Sequence[T], sort_functions: Mapping[str, Callable[..., Sequence[T]]], *arguments: str
 ) -> list[T]:
-    """Sort the items of each type in a mixed list. At each position, the type of the item stays the same."""
+    """Sort a mixed list separately for each type. At each position, the type of the item stays the same."""
     ordered = list(items)
     for uid, sort in sort_functions.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
@@ -71,7 +71,7 @@ def _is_id(key: Sort) -> bool:
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
-    """Return a type's documents in a locale, sorted. The order is cached."""
+    """Return a content type's documents in a locale, sorted by `keys`. The result is cached."""
     status = effective_status(type_, view.drafts)
     default = view.snapshot.list(type_, locale, status)
     if not keys:

@@ -1,4 +1,4 @@
-"""Immutable sorted sequence in chunks that changed copies share."""
+"""Immutable sorted sequence. It consists of chunks, and a changed copy shares the unchanged chunks."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -66,9 +66,9 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items with `low` <= key < `high`, by chunk. None as `high` means no upper bound.
+        """Yield the items with `low` <= key < `high`, by chunk. If `high` is None, there is no upper bound.
 
-        If only a part of a chunk is yielded, its notes are None.
+        If a chunk may be incomplete, its notes are None.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)

@@ -1,4 +1,4 @@
-"""Substring search in text columns, whose texts are joined and searched together."""
+"""Substring search in text columns. The texts of a column are joined, to be searched together."""
 
 import ctypes
 from array import array
@@ -26,9 +26,9 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate memory for each entry, in addition to
 
 
 class JoinedTexts(NamedTuple):
-    """Joined casefolded texts of a block.
+    """The casefolded texts of a block of documents, joined to one text.
 
-    `starts` are the offsets of the texts, followed by the total length.
+    `starts` are the offsets of the texts in bytes, followed by the total length.
     """
 
     texts: bytes
@@ -64,7 +64,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def containing_exactly(slots: Slots, bits: int, column: int, text: str) -> int:
-    """Return the bit set of those documents in `bits` that contain `text` with the same case."""
+    """Return the bit set of the documents in `bits` that contain `text` in the column, with the same case."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, column)])
 
@@ -88,7 +88,7 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for text searches, which clients repeat for each page."""
+    """Cache for the results of text searches, which clients repeat for each page."""
 
     __slots__ = ("cache",)
 

@@ -38,7 +38,7 @@ _SLOT_MASK = (1 << SLOT_BITS) - 1
 class Slots:
     """Documents of one type in one locale and status, by slot number.
 
-    `notes` contains a dictionary of cached values for each block.
+    `notes` contains, for each block, a dictionary of cached values.
     """
 
     # The joined texts in `notes` save 2.6 of 3.8 ms per `_q` search in 2,000 articles.
@@ -54,7 +54,7 @@ class Slots:
         return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
     def with_changes(self, removed: list[Document], added: list[Document]) -> "Slots":
-        """Return a copy in which `added` fill free slots."""
+        """Return a copy without the documents in `removed`. Those in `added` fill free slots."""
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
         for document in removed:
@@ -109,7 +109,7 @@ class Table:
 def build_table(type_: Type, claimed: Mapping[Version, Document]) -> Table:
     """Create a table. This is faster than adding the documents with `apply_table`.
 
-    `claimed` contains each version that has a file, with the document that is served for it.
+    `claimed` maps each version that has a file to the document that is served for it.
     """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in dict.fromkeys((document_id, locale) for document_id, locale, _ in claimed):
@@ -133,7 +133,7 @@ def apply_table(
     claimants: Callable[[VersionKey], tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return the new table, the versions that were removed and the versions that were added.
+    """Update the given localizations, and return the new table with the removed and the added versions.
 
     `claimants` returns the documents of all files that contain a version.
     """

@@ -63,9 +63,10 @@ def find_taken_values(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each value that is already used, and the other published documents that use it.
+    """Yield the path of each value that must be unique but is taken, with the other published documents that
+    have it.
 
-    `is_checked` returns True for the names of the top-level attributes to check.
+    `is_checked` is called with a top-level attribute's name, and returns True if it must be checked.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):

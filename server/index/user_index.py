@@ -1,4 +1,4 @@
-"""Index of users and roles. It contains no secrets."""
+"""Index of users and roles, without secrets such as password hashes."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables of users and roles, with their version."""
+    """Tables of users and roles, with their version number."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
