@@ -1,1 +1,1 @@
-"""Document versions, their file paths and values."""
+"""Document versions, their file paths and their values."""

@@ -21,7 +21,7 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
 def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if a value in the URL is missing."""
+    """Return the public URL of a document, or None if a value in the URL is missing or the URL is invalid."""
     row = document.read_row()
 
     def value(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Hints on how to correct values."""
+"""Hints on how to correct invalid values."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -83,7 +83,7 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on how to correct a value of the wrong type, or "".
+    """Return a hint on how to correct a value of the wrong type, or "" if there is no hint.
 
     The hint never quotes a password.
     """
@@ -104,7 +104,9 @@ def component_advice(type_: Type) -> str:
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on how to correct a value that violates an option of its attribute, or ""."""
+    """Return a hint on how to correct a value that violates an option of its attribute, or "" if there is no
+    hint.
+    """
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -139,7 +141,7 @@ def _boolean(text: str) -> str:
 
 
 def _possible_numbers(text: str) -> list[str]:
-    """Return the numbers that may be meant by a text such as `1,234 km`."""
+    """Return the numbers that a text such as `1,234 km` may mean."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

@@ -19,7 +19,7 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """The rules for one type of node.
+    """The rules for one type of node in rich text.
 
     `members` maps the names of required members to validators, which return "" if a value is valid. `flags`
     are the names of optional members that are true or false.
@@ -119,7 +119,7 @@ def _find_image_errors(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Convert strings in valid blocks to numbers or booleans where the format requires these."""
+    """Convert strings in valid blocks to numbers or booleans if the format requires these."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 

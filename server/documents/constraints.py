@@ -1,6 +1,6 @@
 """Validation of values against the options of their attributes.
 
-The text could be malicious, so a check must not take longer than linear time in its length.
+The values could be malicious, so a check must not take longer than linear time.
 """
 
 import re
@@ -20,7 +20,7 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The options that are checked.
+    """Settings for which options are checked.
 
     If `is_draft` is set, only maximums are checked. `default_max_length` applies to `string` attributes that
     have no `maxLength`.
@@ -35,18 +35,18 @@ REQUIRED_MESSAGE = "is required"
 
 
 def option_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return a message, without the attribute's name, for each option that the value violates."""
+    """Return a message for each option that a value violates. It does not contain the attribute's name."""
     if is_empty(value):
         return (
             [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.is_draft else []
         )
     if attribute.type == "password":
-        return []  # The value is a hash; `broken_by_text` checks the plain text.
+        return []  # The value is a hash; `value_errors` checks the plain text.
     return value_errors(attribute, value, limits)
 
 
 def value_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Check a value that is not empty, like `option_errors`.
+    """Return the same messages as `option_errors` for a value that is not empty.
 
     A password must be plain text, not a hash.
     """
@@ -57,7 +57,7 @@ def value_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) 
 def errors_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield a path and a message for each option that a value in a row or in its components violates."""
+    """Yield the path of each value that violates an option, and a message. Components are checked, too."""
     for position, attribute in type_.checked if limits.default_max_length is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)

@@ -25,7 +25,7 @@ Run = tuple[PackedRows | None, int, int]
 class Document:
     """A draft or published version of a document in one locale. It is immutable.
 
-    `slot` is -1 until the version is indexed.
+    `slot`, its number in the index, is -1 until the version is indexed.
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
@@ -78,7 +78,7 @@ class Document:
 
     @property
     def id(self) -> int:
-        """The numeric id (spec.md 2.2). This is not `document_id`."""
+        """The numeric id (spec.md 2.2), which differs from `document_id`."""
         return int(self.row[ID])
 
     @property
@@ -136,9 +136,9 @@ def make_version(
     *,
     number: int | None = None,
 ) -> Document:
-    """Create a version.
+    """Create a version. If publishedAt is None, the version is a draft.
 
-    `timestamps` are createdAt, updatedAt and publishedAt. For a draft, publishedAt is None.
+    `timestamps` are createdAt, updatedAt and publishedAt. `number` is the numeric id.
     """
     if number is None:
         number = derive_id(type_.uid, document_id, locale)
@@ -151,7 +151,7 @@ def default_sort_key(document: Document) -> Key:
 
 
 def column_of(documents: Iterable[Document], index: int) -> list[Any]:
-    """Return the value of each document in one column, without unpacking whole rows."""
+    """Return each document's value in the column `index`, if possible without unpacking whole rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -171,9 +171,9 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents into runs that are consecutive in the same packed rows.
+    """Split documents into runs whose rows are adjacent in the same packed rows.
 
-    Each run contains the packed rows, or None for documents that are not packed, the start, and the end
+    Each run is a tuple: the packed rows (None if the documents are not packed), the start and the end
     (exclusive).
     """
     runs: list[Run] = []

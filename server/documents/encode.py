@@ -1,4 +1,4 @@
-"""Conversion between the values of a document and its parsed file."""
+"""Conversion between the values of a document and the content of its file."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -22,7 +22,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Convert a value to what is written in files."""
+    """Convert an attribute's value to the form in which files contain it."""
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -48,7 +48,7 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Convert a row to the keys and values of a file.
+    """Convert a document's values to the keys and values of a file.
 
     An empty value is left out, unless its attribute has a default.
     """
@@ -64,10 +64,10 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys, with their values, that must be written to change `old` to `new`.
+    """Return the keys and values to write to a file in order to change a document's values from `old` to
+    `new`.
 
-    `tree` is the parsed file. Inside components, values that do not change are written as they are in the
-    file.
+    `tree` is the parsed file. Unchanged values inside components are kept as the file contains them.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -131,11 +131,11 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """The options for reading one document, and the mismatches that were found.
+    """Options for reading one document, and the invalid values (`mismatches`) that were found.
 
     The ids of components are derived from `seed`. If `masks_hashes` is set, password hashes are also masked
-    in attributes of other types. If `keeps_targets` is set, an invalid target of a relation does not remove
-    the valid ones.
+    in attributes of other types. If `keeps_targets` is set, a list of targets keeps its valid targets even if
+    others are invalid.
     """
 
     types: Mapping[str, Type]
@@ -168,9 +168,9 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Convert a parsed value, and add its mistakes to `reading`.
+    """Convert a parsed value to the value of an attribute, and add any mismatches to `reading`.
 
-    A missing key stands for the attribute's default, and null for the empty value.
+    A missing key means the attribute's default (except for a password), and null means the empty value.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -282,7 +282,7 @@ def read_document_id(tree: Mapping[str, Tree], default: str, reading: Reading) -
 
 
 def read_file_timestamp(tree: Mapping[str, Tree], name: str, default: str, reading: Reading) -> str:
-    """Return the file's timestamp, or `default` if it is missing or invalid."""
+    """Return the timestamp `name` in a file, or `default` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
         return default

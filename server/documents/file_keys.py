@@ -1,4 +1,4 @@
-"""Mapping between the keys of files and attributes: `otherKeys`, `fileName` and `draftWhen`."""
+"""Mapping between attributes and the keys of files (the options `otherKeys`, `fileName` and `draftWhen`)."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -25,10 +25,10 @@ def collect_other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]
 def spread_other_keys(
     type_: Type, attributes: Mapping[str, Any], tree: Mapping[str, Tree] | None = None
 ) -> dict[str, Any]:
-    """Return the keys to write, with their values. This is the inverse of `collect_other_keys`.
+    """Return the keys and values to write for `attributes`. This is the inverse of `collect_other_keys`.
 
-    `tree` is the parsed file. Keys that are in it, but not in the new value, get the value REMOVE. Keys that
-    have not changed are left out.
+    `tree` is the parsed file. Of the other keys, those that only `tree` contains get the value REMOVE, and
+    unchanged ones are left out.
     """
     name = type_.other_keys
     if name is None or name not in attributes:
@@ -48,7 +48,7 @@ def reserved_keys(type_: Type) -> Collection[str]:
 
 
 def with_file_name_values(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values that a file's name contains. The values in the file take precedence."""
+    """Return `tree` with the values that the file's name contains. The values in the file take precedence."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -74,7 +74,7 @@ def file_name_for(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_file_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the values that a file name contains, or {} if it does not match the pattern.
+    """Return the values that a file name contains, or {} if the name does not match the pattern.
 
     `dates` are the names of attributes whose values are dates.
     """
@@ -140,7 +140,7 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key such as `draft: true` that is ignored because `draftWhen` is not set."""
+    """Return a key such as `draft: true` that is ignored because `draftWhen` is not set, or None."""
     if type_.draft_key is not None:
         return None
     keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)

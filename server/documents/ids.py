@@ -1,4 +1,4 @@
-"""Document ids. They are generated, or derived from names and paths."""
+"""Document ids, which are generated or derived from names and paths."""
 
 import secrets
 import threading
@@ -23,15 +23,12 @@ def id_of_name(name: str) -> str:
 
 
 def id_of_reference(text: str) -> str:
-    """Return the document id in a reference, which can also be a path such as `/guides/start/`."""
+    """Return the document id in a reference, which can be an id or a path such as `/guides/start/`."""
     return to_nfc(id_of_name(text.strip().strip("/")))
 
 
 def new_document_id() -> str:
-    """Generate a document id of 24 characters.
-
-    When ids are sorted, they are in the order of their creation.
-    """
+    """Generate a document id of 24 characters. Ids sort in the order in which they were generated."""
     global _last
     with _lock:
         at, count = time.time_ns() // 1_000_000, 0

@@ -20,7 +20,7 @@ def is_language(code: str) -> bool:
 
 
 def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapping[str, Any]:
-    """Return a locale as JSON. `timestamps` are the values of createdAt and updatedAt."""
+    """Return the JSON object that represents a locale. `timestamps` are its createdAt and updatedAt."""
     created, updated = timestamps
     return {
         "id": derive_id("locale", code),

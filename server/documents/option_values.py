@@ -1,4 +1,4 @@
-"""Check for options of attributes that can't work."""
+"""Check for attribute options that can't work, such as a minimum above the maximum."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -23,9 +23,9 @@ _Fault = tuple[str, str, str]
 
 
 def find_invalid_options(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each option that can't work.
+    """Yield a warning for each attribute option that can't work.
 
-    These problems are not errors, because sites with such options were served by earlier releases.
+    These problems are not errors, because earlier releases served sites with such options.
     """
     for type_ in types:
         found = list(_faults(type_)) if type_.path else []

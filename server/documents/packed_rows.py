@@ -1,4 +1,4 @@
-"""Serialized rows of documents. They save memory, and forked processes can share them."""
+"""Serialized rows of documents, which save memory and can be shared by forked processes."""
 
 import io
 import pickle
@@ -38,7 +38,7 @@ class PackedTexts:
     def starts(self, start: int, end: int, offset: int) -> list[int]:
         """Return the byte offsets of the strings from `start` to `end` (exclusive).
 
-        They are shifted so that the first one is `offset`.
+        The offsets are shifted so that the first one is `offset`.
         """
         offset -= self._starts[start]
         return [start + offset for start in self._starts[start:end]]
@@ -56,7 +56,7 @@ class PackedTexts:
 
 
 class PackedRows:
-    """Packed rows of documents of one content type."""
+    """Serialized rows of documents of one content type."""
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_layout", "_starts", "_texts", "_types")
 
@@ -117,7 +117,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[bytes]]:
-    """Pack rows. Return their layout and the data."""
+    """Serialize rows, and return their layout and the data."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -135,9 +135,9 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[PackedLayout, list[byte
 
 
 def add_columns(layout: PackedLayout, values: Mapping[int, Any], width: int) -> PackedLayout:
-    """Return the layout with more columns, each of which has the same value in all rows.
+    """Return the layout with added columns. An added column has the same value in all rows.
 
-    `values` maps the positions of the added columns to these values. `width` is the new number of columns.
+    `values` maps the positions of these columns to their values. `width` is the new number of columns.
     """
     if not values:
         return layout

@@ -34,7 +34,7 @@ class PathClaim:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """A value by which two claims can be compared, even if they were made with different schemas.
+        """A value for comparing two claims, which may have been made with different schemas.
 
         It is equal if both schemas assign the path to the same version.
         """
@@ -66,7 +66,7 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The outermost folders that can contain documents. "" stands for the folder of the site."""
+        """The outermost folders that can contain documents. "" stands for the site's folder."""
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
@@ -79,10 +79,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> PathClaim | None:
-        """Return the document version to which a path belongs.
-
-        Return None if no document can be at this path.
-        """
+        """Return the document version to which a path belongs, or None if no document can be at this path."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -119,8 +116,7 @@ class Layout:
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
         """Return the path of the draft or the published version of the document at `path`.
 
-        If `locale` is given, the version in this locale is meant. Return None if `path` can't contain a
-        document.
+        The default for `locale` is the document's own locale. Return None if `path` can't contain a document.
         """
         claim = self.claim(path)
         if claim is None:

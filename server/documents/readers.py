@@ -1,4 +1,4 @@
-"""Conversion of parsed values. Components are converted in `documents.encode`."""
+"""Conversion of parsed values to attribute values. For components, see `documents.encode`."""
 
 import math
 import re
@@ -20,7 +20,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class InvalidValue(ValueError):
-    """Error for an invalid value. `expected` describes valid ones."""
+    """Error for an invalid value. `expected` describes the valid values."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)

@@ -20,8 +20,8 @@ def match_to_base(
 ) -> list[int | None]:
     """For each component in `later`, return its index in `base`, or None if it is new.
 
-    `ids_match` may be set only if `later` is a changed copy of `base`. The ids of components that were read
-    from files depend on their positions.
+    Set `ids_match` only if `later` is a changed copy of `base`. Otherwise, ids can't be compared, because
+    they depend on the positions of components.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -78,7 +78,7 @@ def _match_similar(
     *,
     min_equal_values: int,
 ) -> list[tuple[int, int]]:
-    """Return pairs of components that resemble each other, the most similar ones first.
+    """Return pairs of similar components, the most similar ones first.
 
     A pair consists of an index in `later` and an index in `base`.
     """
@@ -118,7 +118,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge two orders of keys, both of which have changed. Return None if they are in conflict.
+    """Merge two changed orders of the keys in `base`. Return None if the changes conflict.
 
     If both sides added keys at the same place, the keys of `theirs` come first.
     """
@@ -168,8 +168,8 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 class Conflict:
     """A value that the two sides changed in different ways.
 
-    If a side has no such value, its value is None. List indexes in `path` refer to `base`. If one side
-    deleted the document, `path` is empty.
+    If the value does not exist on a side, it is None there. List indexes in `path` refer to `base`. If one
+    side deleted the document, `path` is empty.
     """
 
     path: KeyPath
@@ -182,7 +182,7 @@ class Conflict:
 class MergeResult:
     """The merged values, or None if the document is deleted.
 
-    If an attribute is in conflict, its value is that of `theirs`.
+    Where both sides conflict, the value of `theirs` is used.
     """
 
     values: dict[str, Any] | None
@@ -198,9 +198,9 @@ def merge(
     *,
     ids_match: bool = False,
 ) -> MergeResult:
-    """Merge two changed versions of `base`. If a version does not exist, it is None.
+    """Merge `ours` and `theirs`, two changed versions of `base`. A version that does not exist is None.
 
-    `ids_match` may be set only if `ours` is a changed copy of `base` that has the same component ids.
+    Set `ids_match` only if `ours` is a changed copy of `base` that has the same component ids.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -295,7 +295,7 @@ class _Merging:
 def _components_by_key(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, ids_match: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components of both sides by key. Components that must be merged have the same key.
+    """Return the components of each side by key. Components to merge with each other have the same key.
 
     For a component that is in `base`, the key is its index there.
     """

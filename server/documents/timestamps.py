@@ -39,7 +39,7 @@ def now() -> str:
 def read_timestamp(text: str) -> str:
     """Parse an ISO 8601 date or timestamp, or a number of milliseconds since 1970.
 
-    Without a time, midnight is meant; without a time zone, UTC. Raises ValueError.
+    The default time is midnight, and the default time zone is UTC. Raises ValueError.
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
@@ -66,7 +66,7 @@ def read_timestamp(text: str) -> str:
 def read_partial_timestamp(text: str) -> str:
     """Parse a timestamp in a filter, such as `2024` or `2024-W20-3`.
 
-    For a part that is missing, the lowest possible value is used. Raises ValueError.
+    Missing parts get the lowest possible value. Raises ValueError.
     """
     try:
         return read_timestamp(text)
@@ -110,7 +110,7 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Return the date in a date or a timestamp, such as `2024-02-29`. Raises ValueError."""
+    """Return the date, such as `2024-02-29`, of a date or timestamp. Raises ValueError."""
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):

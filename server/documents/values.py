@@ -9,7 +9,7 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """A component. Ids are not compared for equality, because they depend on positions."""
+    """A component of a document. Equality ignores ids, because they depend on positions."""
 
     __slots__ = ("row", "type")
 
@@ -18,7 +18,7 @@ class Component:
 
     @property
     def id(self) -> int:
-        """Numeric id, which depends on the position (spec.md 2.2)."""
+        """The numeric id, which depends on the component's position (spec.md 2.2)."""
         return int(self.row[0])
 
     @property
@@ -65,7 +65,7 @@ def same_values(old: object, new: object) -> bool:
 
 
 def derive_id(*parts: str) -> int:
-    """Derive an id with 53 bits, so that a JSON number can hold it exactly.
+    """Derive an id with 53 bits, so that a JSON number can represent it exactly.
 
     The id is the same in every clone of a site.
     """

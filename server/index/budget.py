@@ -1,4 +1,4 @@
-"""Limits on the cost of one request (docs/reliability.md). One step costs about as much as reading a
+"""Limits on the cost of one request (docs/reliability.md). A step costs about as much as accessing one
 document.
 """
 
