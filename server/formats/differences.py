@@ -69,7 +69,7 @@ def _common_subsequence(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of changing a list. `old` is the item's old index, or -1 if it is new.
+    """One step in changing a list. `old` is the item's old index, or -1 if it is new.
 
     A moved item has two steps: `moved_here` and `moved_away`.
     """

@@ -39,7 +39,7 @@ class Token(NamedTuple):
 def tokenize(html: str) -> Iterator[Token]:
     """Yield the tags and texts in HTML. Comments are left out.
 
-    If a tag is not closed, it forms a single text with everything after it.
+    A tag that is not closed is yielded as one text, together with everything after it.
     """
     at = text_start = 0
     while found := _MARKUP.search(html, at):

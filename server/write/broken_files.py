@@ -19,7 +19,7 @@ def conflict_error(problem: Problem, layout: Layout) -> ConflictError:
 
 
 def describe(problem: Problem, layout: Layout) -> str:
-    """Return a problem's message, without the invalid value or the name of a private attribute."""
+    """Return a problem's message, without invalid values or the names of private attributes."""
     if problem.rule != "value":
         return problem.message
     claim, name = layout.claim(problem.path), str(problem.at[0])

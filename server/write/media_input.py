@@ -32,10 +32,10 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return the upload paths of a media attribute after applying `value` from a request body.
+        """Apply `value` from a request body to a media attribute's upload paths `current`. Return the new
+        paths.
 
-        `current` contains its present upload paths. Raises ValidationError if an object in `value` has
-        unknown keys.
+        Raises ValidationError if an object in `value` has unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)

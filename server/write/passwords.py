@@ -16,8 +16,8 @@ def hash_passwords(
 ) -> list[dict[str, Tree]]:
     """Return the request bodies with their passwords hashed.
 
-    Raises ValidationError if there are too many passwords, or BusyError if too many requests are already
-    waiting.
+    Raises ValidationError if they contain too many passwords, or BusyError if too many passwords are waiting
+    to be hashed.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -36,7 +36,7 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
     """Yield each attribute in a request body with its value.
 
-    For a component, the attributes inside it are yielded instead.
+    Components are replaced by the attributes inside them.
     """
     for name, tree in data.items():
         attribute = type_.attributes.get(name)

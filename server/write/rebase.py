@@ -49,8 +49,8 @@ def rebase(
 ) -> Change:
     """Return `change`, merged with the changes between `base_version` and `new_versions`.
 
-    By default, these are the versions that the write would replace. Raises OverlapError if the changes
-    conflict, or ValidationError if `change` has faults.
+    By default, `new_versions` are the versions that the write would replace. Raises OverlapError if the
+    changes conflict, or ValidationError if `change` has faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, base_version.type, change.body)

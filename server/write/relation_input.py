@@ -38,7 +38,7 @@ class Connect:
 class Links:
     """A change to a relation. If `set` is given, `connect` and `disconnect` are ignored.
 
-    Targets of the content types `kept_types` are never removed, because the caller may not `find` them.
+    Targets of the content types in `kept_types` are not removed, because the caller may not `find` them.
     """
 
     set: tuple[Target, ...] | None = None
@@ -48,7 +48,7 @@ class Links:
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return a relation's targets after this change. `current` contains its present targets.
+        """Apply this change to a relation's targets `current`, and return the new targets.
 
         If `strict` is set, raises ValidationError for a position next to a missing target.
         """
@@ -79,10 +79,10 @@ class Links:
     def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply this change to the attribute that stores the derived relation in the same document.
+        """Return the new targets of the attribute that stores this derived relation in the document itself.
 
-        Only a link from the document to itself can change. `target` refers to the document, and `current`
-        contains the attribute's present targets. Return its new targets.
+        Only a link from the document to itself is added or removed. `target` is this link as the attribute
+        stores it, and `current` contains the attribute's targets before the change.
         """
         if self.set is not None:
             is_linked = document_id in self.set

@@ -40,10 +40,10 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A request to change one version of a document. Permission for this has already been checked.
+    """A request to change one version of a document. Its creator has checked that `actor` may do this.
 
     - `users`: the users to which relations can refer
-    - `locales`: the locales to delete, unpublish or discard
+    - `locales`: the locales in which to delete, unpublish or discard versions
     - `merge`: whether to merge the request with later changes if `If-Match` does not match
     - `show`: returns the conflicting attributes that `actor` may see
     """

@@ -15,7 +15,7 @@ def write_shared_values(
     changed: Values,
     possible_guesses: Collection[str] = (),
 ) -> None:
-    """Write the changed values of attributes that all locales share to the files in the other locales.
+    """Copy changed values to the files in the other locales, for attributes that all locales share.
 
     For attributes in `possible_guesses`, files are rewritten even if they already contain the new value.
     Otherwise, authors could find out whether they have guessed a hidden value.

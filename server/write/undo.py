@@ -37,8 +37,7 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects, and the locale and status of each version before and after the undo.
-    """
+    """A document that an undo affects, with the locales and statuses of its versions before and after."""
 
     type: Type
     document_id: str

@@ -87,9 +87,9 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def update_timestamps(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return the text `after`, in which updatedAt and publishedAt are set to `now` if it contains them.
+    """Return the text `after` with its updatedAt and publishedAt set to `now`.
 
-    If the client has changed one of them, compared with the text `before`, the client's value is kept.
+    A timestamp that differs from the one in `before` was changed by the client, so it is kept.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

@@ -90,7 +90,9 @@ def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None
 
 
 def _end_of_duplicate(message: str, text: str) -> int:
-    """Return the index after the duplicate key and its value that tomllib reports, or 0 for other errors."""
+    """Return the index at which the duplicate key reported by tomllib and its value end, or 0 for other
+    errors.
+    """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0

@@ -221,7 +221,7 @@ class _YamlEditor:
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
         """Replace the value of a key, and keep the comment after it.
 
-        `written` contains the new rest of the key's line, and the new lines below it.
+        `written` contains the new text: the rest of the key's line, and the lines below it.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)

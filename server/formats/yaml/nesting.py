@@ -10,7 +10,9 @@ _INDENT = "  "
 
 
 def nest_keys(text: str, names: Collection[str], parent: str) -> str | None:
-    """Move the top-level keys `names` into a new mapping. Return the new text, or None if this is impossible.
+    """Move the top-level keys `names` into a new mapping with the key `parent`.
+
+    Return the new text, or None if this is impossible.
     """
     root = _block_mapping(text)
     spans = sorted(span for name in names if root for span in [_key_lines(text, root, name)] if span)

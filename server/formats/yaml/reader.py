@@ -304,7 +304,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
-    """Yield the path, start, end and quotation mark of each key of the mappings at the paths `mappings`.
+    """Yield the path, start, end and quotation mark of each key in the mappings whose paths are given.
 
     If a path is in `mappings`, all its parents must be in it too.
     """

@@ -1,4 +1,4 @@
-"""Replacement of references to a renamed document, and search for links to renamed media files."""
+"""References to renamed documents and media files: replacing them, and finding outdated links."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -21,7 +21,7 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the renames in `commits`, which must be sorted newest first, by the old id or path."""
+    """Map each old id or upload path to its rename. `commits` must be sorted newest first."""
     # current path ("" if deleted) and similarity as a percentage, by path
     current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}

@@ -63,7 +63,7 @@ class Upload:
 class FileChange:
     """Request to change the description of a media file and, if `file` is set, its content.
 
-    `previous` contains the values of the description that the client has edited.
+    `previous` contains the description's values before the client's edit.
     """
 
     key: str
