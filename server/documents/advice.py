@@ -83,7 +83,7 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on how to correct a value of the wrong type, or "" if there is no hint.
+    """Return a hint on how to correct a value of the wrong type, or "".
 
     The hint never quotes a password.
     """
@@ -104,9 +104,7 @@ def component_advice(type_: Type) -> str:
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return a hint on how to correct a value that violates an option of its attribute, or "" if there is no
-    hint.
-    """
+    """Return a hint on how to correct a value that violates an option of its attribute, or ""."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:

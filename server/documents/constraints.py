@@ -20,7 +20,7 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Settings for which options are checked.
+    """Selection of the options to check.
 
     If `is_draft` is set, only maximums are checked. `default_max_length` applies to `string` attributes that
     have no `maxLength`.

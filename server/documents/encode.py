@@ -22,7 +22,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Convert an attribute's value to the form in which files contain it."""
+    """Convert an attribute's value to the form in which it is written to a file."""
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -64,10 +64,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys and values to write to a file in order to change a document's values from `old` to
-    `new`.
+    """Return the keys and values to write in order to change a document's values from `old` to `new`.
 
-    `tree` is the parsed file. Unchanged values inside components are kept as the file contains them.
+    `tree` is the parsed file. Unchanged values inside components are copied from it.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -282,7 +281,7 @@ def read_document_id(tree: Mapping[str, Tree], default: str, reading: Reading) -
 
 
 def read_file_timestamp(tree: Mapping[str, Tree], name: str, default: str, reading: Reading) -> str:
-    """Return the timestamp `name` in a file, or `default` if it is missing or invalid."""
+    """Return the file's timestamp with the key `name`, or `default` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
         return default

@@ -182,7 +182,7 @@ class Conflict:
 class MergeResult:
     """The merged values, or None if the document is deleted.
 
-    Where both sides conflict, the value of `theirs` is used.
+    In a conflict, the value of `theirs` is used.
     """
 
     values: dict[str, Any] | None

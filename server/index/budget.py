@@ -1,6 +1,4 @@
-"""Limits on the cost of one request (docs/reliability.md). A step costs about as much as accessing one
-document.
-"""
+"""Limits on the cost of one request (docs/reliability.md). One step is about one access to a document."""
 
 import math
 import time

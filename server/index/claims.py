@@ -13,7 +13,7 @@ from server.schema.model import Type
 def is_indexed(type_: Type, status: str) -> bool:
     """Return True if a content type's table contains versions with this status.
 
-    It does not contain drafts of content types without drafts.
+    It contains drafts only if the content type has the option `draftAndPublish`.
     """
     return status == PUBLISHED or type_.draft_publish
 
@@ -23,7 +23,7 @@ class Claims(Mapping[VersionKey, tuple[Document, ...]]):
     """For each version, the documents that claim to be it, sorted by path. The first one is served.
 
     Nearly every version is claimed by a single file, and is read from `tables`. `others` contains the rest:
-    versions that several files claim, and drafts of content types without drafts.
+    versions that several files claim, and drafts of content types without `draftAndPublish`.
     """
 
     # Storing all versions would need 28 MB of memory for 150,000 documents.

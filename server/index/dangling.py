@@ -87,7 +87,7 @@ def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
 def targets_in(
     schema: Schema, type_: Type, values: Any, path: KeyPath
 ) -> Iterator[tuple[Attribute, KeyPath, Any]]:
-    """Yield the attribute, path and target of each reference in `values`, including in components."""
+    """Yield the attribute, path and target of each reference in `values`, including those in components."""
     for i, attribute in schema.reference_attributes[type_.uid]:
         value = values[i]
         if not value:
@@ -128,7 +128,7 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 def exists(snapshot: Snapshot, key: Key) -> bool:
     """Return True if the media file exists, or if the document exists in any locale or status.
 
-    Targets that this snapshot does not contain, such as users, are assumed to exist.
+    If the snapshot does not index the target's type, the target is assumed to exist.
     """
     uid, document_id = key
     if uid == MEDIA:

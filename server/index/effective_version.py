@@ -38,8 +38,7 @@ def locale_inside(document: Document) -> str:
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales in which to look up a target, the preferred one first. `locale` can be EVERY_LOCALE.
-    """
+    """Return the locales in which to look for a target, preferred first. `locale` can be EVERY_LOCALE."""
     if not type_.localized:
         return (locales.default,)
     if locale != EVERY_LOCALE:

@@ -145,8 +145,7 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Build the texts that searches read. Call this before workers are forked, so that they share the texts.
-    """
+    """Build the texts for searches. Call this before workers are forked, so that they share the texts."""
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
         searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED_TYPES]

@@ -28,7 +28,7 @@ class Fragments:
         self.cache: Cache[Hashable, _SelectionEntries] = Cache(max_bytes, _size)
 
     def cached(self, selection: Hashable, make: Make) -> Make:
-        """Return a function that renders an item like `make`, and caches the result."""
+        """Return a function that does the same as `make`, but caches its results."""
         group = self.cache.get(selection)
         if group is None:
             group = _SelectionEntries(size_of(selection))

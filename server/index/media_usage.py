@@ -42,7 +42,9 @@ class MediaUsage:
         return self._uses
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "MediaUsage":
-        """Return the next snapshot's index. `changes` contains the removed and added versions by uid."""
+        """Return the next snapshot's index. `changes` contains each content type's removed and added
+        versions.
+        """
         if self._uses is None:
             return MediaUsage()
         uses = self._uses

@@ -61,7 +61,7 @@ class Order(SortedChunks[Document]):
         return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
-        """Return the documents in a bit set, in this order, from index `start` to `stop` (exclusive)."""
+        """Return a bit set's documents in sorted order, from index `start` to `stop` (exclusive)."""
         members: list[Document] = []
         remaining = bits.bit_count() if stop is None else stop
         for chunk, notes in self.chunks:
@@ -229,8 +229,7 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the bit set of the documents whose value starts with `text`, or None if it can't be determined.
-    """
+    """Return the bit set of the documents whose value starts with `text`, or None if this is impossible."""
     if not text:
         return not_null(order)
     if text[-1] == _AFTER_TIMESTAMPS:

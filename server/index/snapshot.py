@@ -50,7 +50,7 @@ Documents = list[Document]
 class Snapshot:
     """Index of all documents at one moment. Each new snapshot has a higher `number`.
 
-    `rendered` caches documents that are rendered with relations, and `fragments` items without relations.
+    `rendered` caches items that are rendered with relations, and `fragments` caches items without relations.
     `users` is the version number of the users, or None if the snapshot contains no users.
     """
 
@@ -184,7 +184,7 @@ def _key(document: Document) -> VersionKey:
 def _changed_claims(
     claims: Claims, removed: list[Document], added: list[Document]
 ) -> dict[VersionKey, tuple[Document, ...]]:
-    """Return the documents that now claim each version for which documents were removed or added."""
+    """Map each version that has changed to the documents that claim it now."""
     changed: dict[VersionKey, tuple[Document, ...]] = {}
     for document in removed:
         key = _key(document)

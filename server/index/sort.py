@@ -57,7 +57,7 @@ def component_sorter(
 def sort_each(
     items: Sequence[T], sort_functions: Mapping[str, Callable[..., Sequence[T]]], *arguments: str
 ) -> list[T]:
-    """Sort a mixed list separately for each type. At each position, the type of the item stays the same."""
+    """Sort the items of each type in a mixed list. The type at each position stays the same."""
     ordered = list(items)
     for uid, sort in sort_functions.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]

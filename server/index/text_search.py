@@ -26,9 +26,9 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate memory for each entry, in addition to
 
 
 class JoinedTexts(NamedTuple):
-    """The casefolded texts of a block of documents, joined to one text.
+    """The casefolded texts of a block of documents, joined into one text.
 
-    `starts` are the offsets of the texts in bytes, followed by the total length.
+    `starts` contains the offsets of the texts in bytes, followed by the total length.
     """
 
     texts: bytes

@@ -133,7 +133,7 @@ def apply_table(
     claimants: Callable[[VersionKey], tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Update the given localizations, and return the new table with the removed and the added versions.
+    """Return a table in which the given localizations are updated, and the removed and added versions.
 
     `claimants` returns the documents of all files that contain a version.
     """
