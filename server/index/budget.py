@@ -106,7 +106,6 @@ class Budget:
             raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
-        """Count values in the request body. Raises LimitError if there are too many."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
@@ -140,7 +139,6 @@ class Budget:
         self._holds_large, self._small_until = True, 0.0
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool if the request is handled on an event loop."""
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 

@@ -85,8 +85,6 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BodyValue:
-    """A value in a request body, with its attribute and its position in the schema."""
-
     order: tuple[int, ...]
     attribute: Attribute | None
     tree: Tree

@@ -158,8 +158,8 @@ def _reads_merged(request: WriteRequest, address: Address, context: Context) -> 
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    # Returns None if this is still the current version. Raises ConcurrentChangeError if the document's
-    # existence, type or status has changed.
+    # Returns the version on which the first attempt was based, or None if it is still the current version.
+    # Raises ConcurrentChangeError if the document's existence, type or status has changed.
     (first,) = context.base_versions.record_or_replay((current,))
     if _is_same(first, current):
         return None

@@ -129,8 +129,8 @@ class _TargetList:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, strict: bool) -> Iterator[Connect]:
-    # Yields each target after the target next to which it is placed. If that target is missing, raises an
-    # error if `strict` is set. Otherwise, the position becomes the end of the list.
+    # Yields each target after the target next to which it is placed. If that target is missing, an error is
+    # raised (if `strict` is set), or the position becomes the end of the list.
     placed_targets, ready = set(targets), list[int]()
     # by target: the indexes of the `connects` that must be placed after it
     waiting: dict[Target, list[int]] = {}

@@ -195,7 +195,7 @@ def _refuse_broken(restoration: UndoRequest, context: Context) -> None:
 
 def _refuse_contradictions(restoration: UndoRequest, context: Context) -> None:
     paths = {file.path for file in restoration.write.files}
-    # The snapshot has a media file in a bucket under its own path, not under that of its description.
+    # In the snapshot, a media file in a bucket has its own path, not the path of its description file.
     paths |= {path.removesuffix(SIDECAR_SUFFIX) for path in paths if upload_path(path)}
     restored = list(_documents(restoration.write, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}

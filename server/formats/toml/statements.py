@@ -18,7 +18,7 @@ _SCALAR = re.compile(
     r"|'''[\s\S]*?'{3,5}"
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'[^'\n]*'"
-    r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # between a date and its time
+    r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # spaces only between a date and its time
 )
 _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
