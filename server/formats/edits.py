@@ -89,9 +89,8 @@ class _Item:
 class Brackets:
     """Parts of a bracketed list or mapping.
 
-    If `trailing_comma` is set, a comma is allowed after the last item.
-
-    `before_first`, `before_other`, `new_line` and `before_closing` are the whitespace at these places.
+    If `trailing_comma` is set, a comma is allowed after the last item. `before_first`, `before_other`,
+    `new_line` and `before_closing` are the whitespace to insert at these places.
     """
 
     opening: str

@@ -1,4 +1,4 @@
-"""Mapping of document versions to the documents in all files that claim to contain them."""
+"""Claims of files to contain a document version. Several files can claim the same version."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -95,7 +95,8 @@ class Validator:
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse a request body. `current` contains the values before the change, or None for a new version.
+        """Parse a request body. `current` contains the values before the change; for a new version, it is
+        None.
 
         Raises ValidationError for unknown keys and targets.
         """

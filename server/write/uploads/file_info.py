@@ -82,7 +82,7 @@ NEW_FILE_READERS = {**INFO_READERS, "folder": _folder, "documentId": _document_i
 
 
 def read_previous(texts: Sequence[str]) -> dict[str, Any]:
-    """Parse the form field `previous`, which contains the values before the client's edit.
+    """Parse the form field `previous`, which contains a file's description before the client's edit.
 
     Raises ValidationError if the field is invalid.
     """
