@@ -63,7 +63,9 @@ class Handler(BaseHandler):
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> MarkdownParts:
-        """Split a Markdown file with this format of front matter. Raises SyntaxProblem if it is not closed.
+        """Split a Markdown file with this format of front matter.
+
+        Raises SyntaxProblem if the front matter is not closed.
         """
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)

@@ -22,8 +22,7 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Find the links, images and headings in a Markdown text. `first_line` is the number of its first line.
-    """
+    """Find the links, images and headings in Markdown. `first_line` is the number of its first line."""
     reader = _Reader(_SURROGATE.sub(_REPLACEMENT, text), first_line)
     reader.read()
     return reader.result()

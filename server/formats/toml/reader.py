@@ -69,8 +69,7 @@ def read_toml(
 
 
 def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None) -> str:
-    """Replace all but the last occurrence of each key with spaces, and add the replaced ones to `duplicates`.
-    """
+    """Replace all but the last occurrence of each key with spaces, and add the others to `duplicates`."""
     for _ in range(MAX_DUPLICATES):
         try:
             tomllib.loads(text, parse_float=_float)
