@@ -1,4 +1,4 @@
-"""Blame: the document version that last changed each attribute, and each line of multi-line text."""
+"""Blame: the version of a document that last changed each attribute or each line of text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MAX_VERSIONS = 500  # the limit; older content is attributed to the oldest of th
 class Blame:
     """The version that last changed an attribute.
 
-    For multi-line text, `lines` contains each line and the version that last changed the line.
+    For multi-line text, `lines` pairs each line with the version that last changed it.
     """
 
     version: Version
@@ -24,10 +24,10 @@ class Blame:
 
 
 def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> dict[str, Blame]:
-    """Return the version that last changed each attribute, by attribute name.
+    """Return a mapping from each attribute's name to the version that last changed the attribute.
 
-    `versions` must be sorted oldest first. The values are None if the file is deleted or unreadable. Raises
-    LimitError.
+    `versions` pairs each version with its values, oldest first. The values are None if the file was deleted
+    or can't be read. Raises LimitError if the request's budget is used up.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
@@ -48,9 +48,9 @@ def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> 
 
 
 def _blame_lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return each line of `text` with the version that last changed it.
+    """Pair each line of `text` with the version that last changed it.
 
-    `before` is the result for the old text.
+    `before` is the result for the previous text. Returns [] if `text` has only one line or is too long.
     """
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []

@@ -25,9 +25,9 @@ class _ChangedFiles:
 
 
 class BranchDocumentCounter:
-    """Thread-safe counter of the documents that branches have changed.
+    """Thread-safe counter of the documents that a branch has changed.
 
-    It compares only blob ids. A document whose file has changed is counted even if its values are the same.
+    Files are compared by blob id, so a document counts as changed even if only its formatting differs.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -38,10 +38,10 @@ class BranchDocumentCounter:
         self._changed: Cache[tuple[str, str], _ChangedFiles] = Cache(_MAX_CACHE_BYTES, _size)
 
     def count(self, commit: str, actor: Actor, current_layout: Layout) -> int | None:
-        """Return the number of visible documents that differ between a commit and its merge base with the
-        served branch.
+        """Return the number of changed documents that the actor may see.
 
-        Returns None if there is no merge base, or if the content types are invalid. Raises GitError.
+        `commit` is compared with its merge base with the served branch. Returns None if there is no merge
+        base, or if the configuration in one of the two commits is invalid. Raises GitError if git fails.
         """
         fork = self._fork(commit)
         if not fork:

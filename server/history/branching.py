@@ -1,4 +1,4 @@
-"""A site's branches."""
+"""Branches: creating and deleting them, comparing their documents, and writing to them."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -69,7 +69,10 @@ CREATION_TIMEOUT_S = 5.0  # Maximum wait while other processes create branches.
 
 
 class Branches:
-    """The branches of a site's repository. Methods raise ConflictError if the repository has no commits."""
+    """The branches of a site's repository.
+
+    Methods that look up a branch raise ConflictError if the repository has no commits.
+    """
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -93,9 +96,10 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch. For a remote branch, this is the last commit that was fetched.
+        """Return the id of the last commit on a branch.
 
-        Raises NotFoundError if there is no such branch.
+        `name` can also be a remote branch, such as `origin/main`. The result is then the last commit that was
+        fetched. Raises NotFoundError if the branch does not exist.
         """
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
@@ -107,8 +111,9 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError if the name is invalid, and ConflictError if the name is in use or there are
-        too many branches. Raises BusyError or StorageError if the lock can't be acquired.
+        Raises ValidationError if the name is invalid or already refers to a commit, tag or time. Raises
+        ConflictError if the name is in use or there are too many branches, BusyError if other processes are
+        creating branches for too long, or StorageError if the lock file can't be written.
         """
         try:
             lock = FileLock(state_folder(self.root) / "branch-lock")
@@ -144,8 +149,9 @@ class Branches:
         return self.get(name)
 
     def require_not_checked_out(self, branch: Branch) -> None:
-        """Raise BranchCheckedOutError if a branch is checked out, because a write would not update the files
-        there.
+        """Raise BranchCheckedOutError if a branch is checked out in a folder.
+
+        A write to the branch would not update the files in that folder.
         """
         if not branch.worktree:
             return
@@ -159,8 +165,8 @@ class Branches:
     def delete(self, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError if there is no such branch, PreconditionError if `if_match` does not contain its
-        last commit, or ConflictError if the branch is checked out or being rebased.
+        Raises NotFoundError if the branch does not exist, PreconditionError if `if_match` does not contain
+        the id of its last commit, or ConflictError if it is checked out or being rebased.
         """
         is_deleted = False
         while not is_deleted:  # A branch that somebody writes to meanwhile is read and compared again.
@@ -194,9 +200,9 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states of the site.
+    """A version of a document that differs between two states of the site.
 
-    `title` is None if the actor may not see the title.
+    `title` is None if the document has no title, or if the actor may not see the title.
     """
 
     type: Type
@@ -220,7 +226,7 @@ def changed_documents(
 ) -> list[DocumentChange]:
     """Return the document versions that differ between two states of the site.
 
-    Everything is omitted that is hidden from the actor in one of these states or in `served_schema`.
+    Omits everything that the schema of either state, or `served_schema`, hides from the actor.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served_schema))
     old, new = dict(differing_documents(before, after)), dict(differing_documents(after, before))
@@ -230,7 +236,7 @@ def changed_documents(
 
 @dataclass(frozen=True, slots=True)
 class MediaChange:
-    """A media file, or its description, that differs between two states of the site."""
+    """A media file or description file that differs between two states of the site."""
 
     path: str
     action: str
@@ -240,9 +246,9 @@ class MediaChange:
 def changed_media(
     before: PastState, after: PastState, actor: Actor, served_schema: Schema
 ) -> list[MediaChange]:
-    """Return the media files and descriptions that differ between two states of the site.
+    """Return the media files and description files that differ between two states of the site.
 
-    Returns [] if the actor may not find media files.
+    Returns [] if the actor does not have the `find` permission for media files.
     """
     if not may_find(actor, UPLOAD):
         return []
@@ -283,7 +289,7 @@ def _media_blobs(state: PastState) -> Blobs:
 
 
 def differing_documents(past: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield the documents in `past` whose files are missing from `other`, or are different there."""
+    """Yield each document in `past` whose file is missing or has different content in `other`."""
     uids = {type_.uid for type_ in past.state.schema.content_types}
     for path, entry in past.known.entries.items():
         document = entry.document
@@ -320,7 +326,7 @@ MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader of the document versions in a branch's history, up to the commit `head`."""
+    """Reader of earlier versions of documents, in the history of the commit `head`."""
 
     past: PastStates
     head: str
@@ -329,7 +335,7 @@ class EarlierVersions:
     def versions_of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
         """Yield a document's earlier versions in one locale, newest first.
 
-        At most MAX_SEARCHED_COMMITS are searched.
+        Only the last MAX_SEARCHED_COMMITS commits that changed the document's files are searched.
         """
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
@@ -368,7 +374,7 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _commit_times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the times of the first and last commit that changed each file, in seconds since 1970."""
+    """Return when each file was first and last changed by one of the commits, in seconds since 1970."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -385,7 +391,7 @@ MAX_ATTEMPTS = 20  # A write is retried if another writer moves the branch first
 
 
 class CommittedFiles:
-    """Reader through which a `Changeset` reads the files of a commit instead of those on disk."""
+    """The files of a commit, which a `Changeset` can read instead of the files on disk."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
@@ -417,7 +423,7 @@ class CommittedFiles:
 
 
 class BranchWriter:
-    """Writer for all branches except the served one. Threads and processes may use it at the same time."""
+    """Writer for branches that are not checked out. Threads and processes may use it at the same time."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
@@ -438,7 +444,8 @@ class BranchWriter:
         """Prepare a write, and commit it to the branch `name`.
 
         Returns the branch's new state, the result of `prepare`, and the commit id. Raises
-        BranchCheckedOutError, BusyError or GitBusyError.
+        BranchCheckedOutError if the branch is checked out, BusyError if it keeps changing during the write,
+        or GitBusyError if git has locked it.
         """
         with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):

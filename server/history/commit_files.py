@@ -36,7 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that were parsed earlier, and the blobs from which they were parsed. Both are by path."""
+    """Entries (files that were already parsed), and the blobs from which they were parsed, both by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -47,9 +47,10 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the configuration of the site in a commit.
+    """Read the site's configuration from the files (`blobs`) of a commit.
 
-    Raises SetupError if the configuration is invalid, StorageError if the disk is full, or GitError.
+    Raises SetupError if the configuration is invalid, StorageError if it can't be copied to a temporary
+    folder, or GitError if git fails.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -69,7 +70,8 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
     """Copy a blob to an unnamed temporary file, and return the open file.
 
-    Raises NotFoundError if the blob is missing from the clone, or StorageError if the disk is full.
+    Raises NotFoundError if the repository is a partial clone without the blob, or StorageError if the disk is
+    full.
     """
     try:
         with ExitStack() as stack:
@@ -90,9 +92,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse a commit's files. The `known` entries are reused for files with the same content.
+    """Parse a commit's files, and return the entries by path and the number of bytes that were parsed.
 
-    Return the entries by path, and the number of bytes that were read.
+    Entries in `known` are reused if their files have the same content in this commit.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -182,7 +184,7 @@ RenamesKey = tuple[
 
 
 class Renames:
-    """Thread-safe cache of the renames of documents in the served branch's history."""
+    """Thread-safe cache of document renames in the served branch's history."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -193,7 +195,10 @@ class Renames:
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def document_renames(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames by the document's old key, up to the last commit that the site has loaded."""
+        """Return a mapping from each renamed document's old key to its rename.
+
+        Only commits that the site has already loaded are considered.
+        """
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

@@ -23,7 +23,7 @@ Changed = Mapping[str, tuple[GitFile | None, GitFile | None]]
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationChange:
-    """A changed configuration file. `lines` is None if the diff can't be shown."""
+    """A changed configuration file. `lines` is its diff, or None if the diff can't be shown."""
 
     path: str
     action: str
@@ -42,7 +42,7 @@ def _is_listed(path: str) -> bool:
 
 
 def diffs(root: Path, changed: Changed) -> Iterator[ConfigurationChange]:
-    """Yield the diffs of changed files. Values of settings that can be secret are omitted."""
+    """Yield the diff of each changed file. In site.yaml, values that can be secret are masked."""
     files = [file for pair in changed.values() for file in pair if file]
     contents = read_blobs(root, [file.id for file in files])
     for path, (before, after) in changed.items():

@@ -30,7 +30,7 @@ MAX_COMPARED_PAIRS = 1000  # Smaller ranges are compared by `difflib`.
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """Faster variant of `difflib.SequenceMatcher`."""
+    """Variant of `difflib.SequenceMatcher` that compares lines of text faster."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         super().__init__(None, before, after, autojunk=False)
@@ -43,7 +43,7 @@ class LineMatcher(SequenceMatcher[str]):
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
-    """Return a unified diff without file headers.
+    """Return a unified diff of two lists of lines, without file headers.
 
     `context` is the number of unchanged lines around each change.
     """
@@ -67,7 +67,7 @@ def _range(start: int, end: int) -> str:
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks of equal lines as (start in `before`, start in `after`, length), in any order."""
+    """Yield each block of equal lines as (start in `before`, start in `after`, length), in any order."""
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -99,9 +99,10 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs of positions of the lines that both texts contain, in ascending order.
+    """Return the longest common sequence of lines, as pairs of a position in `before` and a position in
+    `after`.
 
-    Only lines that occur once in each text are considered.
+    Only lines that occur exactly once in each text are considered.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
@@ -137,7 +138,7 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 class Content:
     """The parsed content of a document's file.
 
-    `invalid_keys` contains the unknown keys, and the names of the attributes with invalid values.
+    `invalid_keys` lists the unknown keys and the attributes with invalid values.
     """
 
     values: Values
@@ -146,7 +147,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A change to one attribute. If the attribute contains multi-line text, `lines` is a line diff."""
+    """A change to one attribute. `lines` is a line diff if the attribute contains multi-line text."""
 
     before: Any
     after: Any
@@ -156,10 +157,11 @@ class Difference:
 def read_content(
     store: Store, type_: Type | None, path: str, data: bytes, viewer: Viewer | None = None
 ) -> Content | None:
-    """Return the parsed content of a document's file, or None if the file is invalid.
+    """Return the parsed content of a document's file, or None if the file does not contain a readable
+    document.
 
-    If the file belonged to another content type than `type_`, only the values of compatible attributes that
-    the viewer may see are returned.
+    If the file's path belongs to a content type other than `type_`, return only the values that the viewer
+    may see and that `type_` can store in attributes of the same name.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -218,9 +220,10 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield each version's values before its change and after it.
+    """Yield, for each version, the document's values before and after the change.
 
-    Either is None if its file does not exist or can't be read. Raises LimitError.
+    The values are None if the file does not exist or can't be read. Raises LimitError if the request's budget
+    is used up.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]
@@ -275,10 +278,11 @@ def content_at(
     may_see: Callable[[str], bool] | None = None,
     viewer: Viewer | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit, or None if it had no readable file there.
+    """Return a document's content at a commit, or None if the commit contains no readable file of the
+    document.
 
-    If `commit` is "", the file on disk is read. `versions` must contain all versions of the document, because
-    they reveal its earlier paths.
+    If `commit` is "", the file on disk is read. Pass all versions of the document as `versions`, because they
+    show under which paths its file has been stored.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -337,7 +341,7 @@ def visible_values(type_: Type, values: Values, viewer: Viewer) -> dict[str, Any
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Convert an attribute's value to JSON. Everything that is hidden from the viewer is omitted."""
+    """Convert an attribute's value to JSON, without the parts that are hidden from the viewer."""
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -367,7 +371,7 @@ def plain(tree: Any) -> Any:
 def unified_diff(old: Any, new: Any) -> list[str] | None:
     """Return a line diff of two strings.
 
-    Return None if both have only one line, or if one of them is too long.
+    Returns None if neither contains a line break, or if together they are too long.
     """
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:

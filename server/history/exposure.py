@@ -1,4 +1,4 @@
-"""Comparison of two schemas, to find out whether one of them reveals values that the other hides."""
+"""Comparison of two schemas, to find out whether one reveals values that the other hides."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -14,10 +14,10 @@ _NO_COMPONENT = Type("", "component", "", "", "", {})
 
 
 def reveals_more(schema: Schema, other: Schema, uid: str, *, if_in_doubt: bool = False) -> bool:
-    """Return True if `schema` could reveal more of a content type than `other` does.
+    """Return whether `schema` could reveal values of a content type that `other` hides.
 
-    Also return True if the schemas disagree about which files are documents or drafts. If `if_in_doubt` is
-    set, return True in doubtful cases too.
+    Also returns True if the two schemas disagree about which files are documents or drafts. With
+    `if_in_doubt`, uncertain cases count as True.
     """
     if schema is other:
         return False
@@ -61,7 +61,7 @@ def _shows_inverse(schema: Schema, uid: str, name: str) -> bool:
 
 
 def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], if_in_doubt: bool) -> bool:
-    """Return True if `schema` shows a value that `other` hides at the same place in a file."""
+    """Return whether any value in a document's file is visible in `schema` but hidden in `other`."""
     waiting, seen = [pair], {(pair[0].uid, pair[1].uid)}
     while waiting:
         type_, earlier = waiting.pop()
@@ -101,7 +101,7 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
     """Yield pairs of component uids, one from each schema, that can be at the same place in a file.
 
-    The first uid is "" if only the earlier schema has components there.
+    The first uid is "" if only the earlier schema allows components there.
     """
     for name, before in earlier.attributes.items():
         attribute = type_.attributes.get(name)

@@ -34,7 +34,7 @@ Key = tuple[str, str, str]  # uid, documentId and locale
 
 
 class FormerVersion(NamedTuple):
-    """A former version of the document `owner`. It is in the file `path` of a commit."""
+    """A former version of the document `owner`, stored in the file `path` of a commit."""
 
     commit: str
     path: str
@@ -46,7 +46,7 @@ def key_of(document: Document) -> Key:
 
 
 class FormerAddresses:
-    """Thread-safe cache of the former addresses of documents."""
+    """Thread-safe cache of the former public URLs (addresses) of documents."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -60,9 +60,9 @@ class FormerAddresses:
     def find(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return (document, former address) pairs, newest first. The same pair can occur more than once.
+        """Return pairs of a document and one of its former addresses, newest address first.
 
-        Raises GitError.
+        The same pair can occur more than once. Raises GitError if git fails.
         """
         if not head:
             return []
@@ -79,9 +79,9 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _served_commits(self, head: str) -> Iterator[Commit]:
-        """Yield the commits that were served, newest first.
+        """Yield the commits that were served at some time, newest first.
 
-        Commits of merged branches are omitted, because their addresses were never public.
+        The commits on merged branches are omitted, because their documents were never public.
         """
         commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
         merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
@@ -109,7 +109,10 @@ class FormerAddresses:
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[FormerVersion]:
-    """Yield the former versions of the documents, newest first. Uncertain renames are not followed."""
+    """Yield the former versions of the documents, newest first.
+
+    A rename is followed only if git detects it with certainty.
+    """
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
@@ -131,7 +134,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader of former addresses. It uses the current schema and the current URL patterns."""
+    """Reader of former addresses. It applies the current schema and URL patterns to former versions."""
 
     state: State
     former: FormerLayouts
@@ -147,9 +150,9 @@ class _Reader:
         return self.state.settings
 
     def claim(self, version: FormerVersion) -> tuple[PathClaim, str] | None:
-        """Return the `PathClaim` of a version and its URL pattern.
+        """Return a version's `PathClaim` (content type, name and locale) and its URL pattern.
 
-        Return None if the version was not public or had no URL.
+        Returns None if the version was not public or had no URL.
         """
         path = version.path
         if path not in self._claims:
@@ -164,7 +167,8 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_public(self, commit: str, type_: Type) -> bool:
-        """Return True if everything that the current schema shows of `type_` was also public at a commit."""
+        """Return whether everything that the current schema shows of `type_` was already public at a commit.
+        """
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -189,7 +193,9 @@ class _Reader:
         return fill(pattern, {**own, **values}.get) or ""
 
     def read(self, version: FormerVersion, claim: PathClaim, pattern: str, data: bytes) -> str:
-        """Return the address of the version whose file contains `data`, or "" if it is a draft or invalid."""
+        """Return the address of a version, or "" if the version is a draft or invalid. `data` is its file's
+        content.
+        """
         type_, path = claim.type, version.path
         names = [n for n in placeholders_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
@@ -249,9 +255,9 @@ _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return only those lines of a file that contain the given keys.
+    """Return the lines of a file that contain the given keys, joined into one text.
 
-    Return None if the values of these keys could depend on other lines.
+    Returns None if the values of these keys could also depend on other lines.
     """
     if path.endswith(MARKDOWN):
         ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]
@@ -279,7 +285,7 @@ def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
 
 
 def _is_open(text: bytes) -> bool:
-    """Return True if a list or mapping may continue on the next line."""
+    """Return whether the list or mapping that begins in `text` may continue on the next line."""
     text = re.split(rb"[ \t]#", _QUOTED.sub(b"q", text), maxsplit=1)[0].rstrip(b" \t\r")
     opened, closed = text.count(b"[") + text.count(b"{"), text.count(b"]") + text.count(b"}")
     return opened != closed or not text.endswith((b"]", b"}"))

@@ -1,4 +1,4 @@
-"""The path rules at past commits, which determine which document a file contained."""
+"""Path rules at past commits, which determine the document that a file contained."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -21,7 +21,11 @@ class FormerLayouts:
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if no configuration up to this commit was valid."""
+        """Return the path rules at a commit.
+
+        If the configuration at the commit is invalid, the path rules of its parent commit still apply.
+        Returns None if there is no earlier valid configuration.
+        """
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]
