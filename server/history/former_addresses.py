@@ -81,7 +81,7 @@ class FormerAddresses:
     def _served_commits(self, head: str) -> Iterator[Commit]:
         """Yield the commits that were served at some time, newest first.
 
-        The commits on merged branches are omitted, because their documents were never public.
+        Commits on merged branches are omitted, because they were never served themselves.
         """
         commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
         merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]

@@ -63,7 +63,7 @@ HISTORIC_KEYS = (
 class PastState:
     """The state of a site at one commit. `size` is its approximate size in bytes.
 
-    `unscaled_images` are the images whose resized variants do not exist yet.
+    `unscaled_images` contains the paths of the images whose resized variants do not exist yet.
     """
 
     commit: str
@@ -76,7 +76,7 @@ class PastState:
 
 
 class PastStates:
-    """Thread-safe cache of the states at past commits."""
+    """Thread-safe cache of a site's states at past commits."""
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
         self.site = site
@@ -101,7 +101,7 @@ class PastStates:
     def resolve(self, name: str) -> str:
         """Return the id of the commit that `name` refers to.
 
-        The result of `resolve_commit_name` is cached.
+        Caches the results of `resolve_commit_name`, and raises the same errors.
         """
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
@@ -115,7 +115,7 @@ class PastStates:
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Return the result of `find(name)`, which is cached until a git ref changes."""
+        """Return the result of `find(name)`. The result is cached until a git ref changes."""
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
@@ -138,7 +138,7 @@ class PastStates:
     def changed_between(self, first: str, last: str = "") -> set[str]:
         """Return the paths of the files that differ between two commits.
 
-        If `last` is "", the commit `first` is compared with the files on disk.
+        If `last` is "", compare the commit `first` with the files on disk.
         """
         root = self.site.root
         before = read_tree(root, first)
@@ -154,7 +154,7 @@ class PastStates:
         return current | deleted | committed_changes
 
     def pin(self, commit: str) -> PastState:
-        """Build the state at a commit, and keep it in memory forever. Raises the same errors as `at`."""
+        """Return the state at a commit, and keep it in memory permanently. Raises the same errors as `at`."""
         self.pinned = self.at(commit)
         return self.pinned
 
@@ -197,7 +197,11 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def state_for_request(self, commit: str, current_settings: Settings) -> State:
-        """Return the state at a commit, but with the permissions and limits in `current_settings`."""
+        """Return the state at a commit, but with `current_settings` for permissions, limits and most other
+        settings.
+
+        Only the settings in HISTORIC_KEYS have their values from the commit.
+        """
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.unscaled_images:
             self._begin_scaling()
@@ -250,7 +254,7 @@ class PastStates:
         return bool(past.unscaled_images) and past.image_cache_mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state with the image variants that have been created since it was built.
+        """Return the state, updated with the image variants that have been created since it was built.
 
         The caller must hold the lock.
         """
@@ -275,9 +279,9 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file with the resized variant `name` of an image.
+        """Return the file that contains the resized variant `name` of an image.
 
-        If the file was deleted, return None and create it again in the background.
+        If the file was deleted, return None and create the file again in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.can_generate(path, blob):
@@ -409,9 +413,10 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def commit_filter(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that tells whether a commit was made since `since` and by `author`.
+    """Return a function that tells whether a commit was made after `since` and by `author`.
 
-    `since` is a time or a commit. `author` is an email address, or a part of a name. Raises ValidationError.
+    `since` is a time or a commit, and `author` is an email address or part of a name. An empty string matches
+    every commit. Raises ValidationError if `since` is neither a time nor a commit.
     """
     time, word = parse_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()

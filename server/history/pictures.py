@@ -28,10 +28,10 @@ class CommitImages:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def read(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return the dimensions and the cache key of an image. Raises StorageError.
+        """Return the dimensions and the cache key of an image.
 
-        If a file on disk has the same content, pass its signature as `on_disk`, so that the blob need not be
-        read.
+        If the file on disk has the same content, pass its signature as `on_disk`, so that the blob need not
+        be read. Raises StorageError if the blob can't be copied to a temporary file.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_EXTENSIONS:

@@ -1,4 +1,4 @@
-"""Lookup of commits by a name that a user has entered."""
+"""Lookup of the commit that a user refers to by a name, such as a tag or a date."""
 
 import shutil
 from pathlib import Path
@@ -47,9 +47,10 @@ def require_git(root: Path) -> None:
 
 
 def resolve_commit_name(root: Path, log: CommitLog, name: str) -> str:
-    """Return the id of the commit that a commit, tag, branch or time such as `2026-11-01` refers to.
+    """Return the id of the commit that `name` refers to.
 
-    Raises ValidationError if there is none, or ConflictError if the site has no commits.
+    The name can be a commit id, a tag, a branch, or a time such as `2026-11-01`. Raises ValidationError if
+    there is no such commit, or ConflictError if the site has no commits.
     """
     head, time = require_head(root), parse_time(name)
     commit = find_commit(root, name)

@@ -1,4 +1,4 @@
-"""Restoring an earlier version of a document, by an ordinary write of its values."""
+"""Restoring of an earlier version of a document, by writing its values again."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

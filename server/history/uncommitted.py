@@ -26,10 +26,10 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file with an uncommitted change, and the document in it.
+    """A file with an uncommitted change, and the document that it contains.
 
     `type` is None if the file belongs to no content type. If the file was renamed, `earlier_type` is the
-    content type that it belonged to before.
+    content type to which it belonged under its old path.
     """
 
     change: FileChange
@@ -45,7 +45,7 @@ class ChangedFile:
 
     @property
     def action(self) -> str:
-        """ "create", "update", "rename" or "delete"."""
+        """The kind of change: "create", "update", "rename" or "delete"."""
         return ACTIONS.get(self.change.status, "update")
 
     @property
@@ -124,8 +124,8 @@ def commit_changes(
 ) -> str:
     """Commit the files at `paths_to_commit`, and return the commit id.
 
-    Raises ValidationError if the message is empty or a path is not in `changed`, or ConflictError if git
-    fails.
+    Raises ValidationError if the message is empty or a path is not in `changed`, or ConflictError if the
+    commit fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
@@ -156,7 +156,7 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 def _content(root: Path, path: str) -> bytes | Path | None:
     """Return a file's content, its path if the file is large, or None if the file was deleted.
 
-    Raises ConflictError if it is a symbolic link.
+    Raises ConflictError if the file is a symbolic link or can't be read.
     """
     file = root / path
     if file.is_symlink():

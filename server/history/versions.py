@@ -36,7 +36,7 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a document, which is one change to its file.
+    """A version of a document, which results from one change to its file.
 
     - `commit`: the commit with the change, or None if the change is uncommitted
     - `parent`: the id of the commit's parent, or "" for the first commit
@@ -65,7 +65,9 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to the commit `head`, newest first, and the document paths in them."""
+    """The history of the commit `head`: all its commits, newest first, and the paths of the documents in
+    them.
+    """
 
     head: str
     schema: Schema
@@ -95,7 +97,7 @@ class Timeline:
 
 
 class Versions:
-    """Thread-safe access to the versions of all documents."""
+    """Thread-safe reader of the versions of all documents."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -136,8 +138,9 @@ class Versions:
     ) -> list[Version]:
         """Return a document's versions up to `commit`, newest first.
 
-        If it is "", uncommitted changes are included. `change_filter` returns each change as the caller may
-        see it. If it hides a rename, the versions before the rename are omitted.
+        If `commit` is "", all versions are returned, including uncommitted changes. `change_filter` returns a
+        change in the form that the caller may see, or None to hide it. If it hides a rename, the versions
+        before the rename are omitted.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -170,8 +173,9 @@ class Versions:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_type_document_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's document, even if it was deleted, or "" if there never was
-        one.
+        """Return the documentId of a single type's document, even if the document was deleted.
+
+        Returns "" if there has never been a document.
         """
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
@@ -251,9 +255,9 @@ def version_in(commit: Commit, change: FileChange, claim: PathClaim) -> Version:
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return when a version was committed. For an uncommitted change, return when the file was saved.
+    """Return the time when a version was committed or, if it is uncommitted, when its file was saved.
 
-    Return None if the change is an uncommitted deletion.
+    Returns None for an uncommitted deletion.
     """
     if version.commit is not None:
         return from_seconds(version.commit.authored)
@@ -272,9 +276,10 @@ _UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, change_filter: ChangeFilter, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the deleted documents whose deletion passes `change_filter`, most recently deleted first.
+    """Return the deleted documents, most recently deleted first, without the deletions that `change_filter`
+    hides.
 
-    The versions of each document begin with those in the default locale.
+    Each document's versions in the default locale come first. Drafts are included only if `drafts` is set.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}

@@ -39,8 +39,9 @@ class Viewer:
         return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
 
     def may_see_key(self, type_: Type, path: str) -> bool:
-        """Return False if a schema hides the key at `path`, which can be in a component (`box.code`),
-        otherwise True.
+        """Return whether the actor may see the key at `path`, such as `code` or, in a component, `box.code`.
+
+        The key must be visible in each of the schemas.
         """
         return all(
             self._may_see_key(schema, type_.uid, path.split("."))

@@ -19,10 +19,11 @@ def find_visible_changes(
     *,
     default: bool,
 ) -> list[bool]:
-    """Return for each version whether its viewer may know that something changed.
+    """Return, for each version, whether its viewer can see a difference to the version before.
 
-    At most MAX_EXAMINED uncertain versions are examined. For the others, the result is `default`. Raises
-    LimitError if the request costs too much.
+    A version is uncertain if hidden values may be all that changed. At most MAX_EXAMINED uncertain versions
+    are compared. For the others, the result is `default`. Raises LimitError if the request's budget is used
+    up.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

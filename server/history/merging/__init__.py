@@ -1,1 +1,2 @@
-"""Merging branches: documents by attribute, text files line by line, and other files as a whole."""
+"""Merging of branches: documents attribute by attribute, text files line by line, and other files as a whole.
+"""

@@ -1,4 +1,4 @@
-"""Checks of a merge: whether the actor has the permissions, and whether the result is valid."""
+"""Checks before a merge: whether the actor has the permissions, and whether the result is valid."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 
@@ -25,9 +25,10 @@ FULL_ACCESS_MESSAGE = (
 def require_merge(
     actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, FileSides]
 ) -> None:
-    """Raise ForbiddenError if the actor lacks the permission for a change in a merge.
+    """Raise ForbiddenError if the actor lacks a permission that is required for a merge.
 
-    Changes to files other than documents and media files require full access.
+    Each changed document or media file requires the permission to change it. Changes to other files require
+    full access.
     """
     for three in documents.values():
         if three.action:
@@ -57,10 +58,10 @@ def _publishes(three: ThreeVersions, documents: Mapping[Key, ThreeVersions]) -> 
 
 
 def require_valid(before: PastState, after: PastState, migrated_paths: Container[str] = ()) -> None:
-    """Raise ValidationError if a merge makes a document invalid.
+    """Raise ValidationError if a document would be invalid after a merge.
 
-    Documents in `migrated_paths` may keep faults that they had before. Raises ConflictError if a merged file
-    is unreadable, or if two files contain the same document.
+    Documents at `migrated_paths` may keep the faults that they already have. Raises ConflictError if a merged
+    file can't be parsed, or if two files would contain the same document.
     """
     changed = dict(differing_documents(after, before))
     unreadable = [
@@ -98,9 +99,10 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield the faults of a document.
+    """Yield the validation errors of a document.
 
-    Unique values are compared with the documents in `snapshot`, except those in files at `excluded_paths`.
+    A value that must be unique must not occur in other documents in `snapshot`. Documents in files at
+    `excluded_paths` are ignored.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

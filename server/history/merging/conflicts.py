@@ -37,7 +37,7 @@ class Resolution:
 
 
 def read_resolution(body: Any) -> Resolution:
-    """Parse the `resolve` field of a request body. Raises ValidationError."""
+    """Parse the `resolve` field of a request body. Raises ValidationError if it is malformed."""
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
@@ -69,9 +69,10 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: ReadAccess) -> MergeResult:
-    """Add a conflict for each attribute that both sides have changed and that the actor may not read.
+    """Add a conflict for each attribute that both sides have changed but the actor may not read.
 
-    Otherwise, the actor could guess the value, and find out by a merge whether the guess is correct.
+    Without the conflict, the actor could guess a hidden value and learn from the merge whether the guess is
+    correct.
     """
     base, ours, theirs = versions.values
     if ours is None or theirs is None:
@@ -94,7 +95,8 @@ def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: R
 class ConflictCollector:
     """Collector of the conflicts in a merge.
 
-    `known` and `known_files` contain all conflicts. `documents` and `files` contain the unresolved ones.
+    `documents` and `files` contain the unresolved conflicts. `known` and `known_files` contain all conflicts,
+    including those that the request resolves.
     """
 
     resolution: Resolution
@@ -114,9 +116,10 @@ class ConflictCollector:
     def choices(
         self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the chosen sides and the chosen new values for a document's conflicts, both by attribute.
+        """Return how the request resolves a document's conflicts: the chosen sides and the new values, by
+        attribute.
 
-        If a conflict is unresolved, record the document's conflicts and return None.
+        If a conflict is unresolved, record it and return None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -132,7 +135,7 @@ class ConflictCollector:
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
 
     def require_known(self) -> None:
-        """Raise ValidationError if the request resolves something that is not in conflict."""
+        """Raise ValidationError if the request resolves a conflict that does not exist."""
         known = {name for name, _ in self.known}
         for name, choice in self.resolution.documents.items():
             if name not in known:
@@ -146,7 +149,7 @@ class ConflictCollector:
     def require_none(self, viewer: Viewer) -> None:
         """Raise MergeConflictError if there are unresolved conflicts.
 
-        The error contains only values that the viewer may see.
+        The error lists the conflicts, but only with values that the viewer may see.
         """
         if not self.documents and not self.files:
             return

@@ -1,4 +1,4 @@
-"""Documents in a merge: finds the changed documents, and writes the merged files."""
+"""Merging of documents: finding the changed documents, and writing the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -28,7 +28,8 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class ThreeVersions:
-    """One document on the three sides of a merge. A side is None if the document does not exist there."""
+    """A document version on the three sides of a merge. A side is None if the version does not exist there.
+    """
 
     base: SideVersion | None
     ours: SideVersion | None
@@ -53,7 +54,7 @@ class ThreeVersions:
 
     @property
     def action(self) -> str:
-        """What the merge does to the document: "create", "update", "delete", or "" if it changes nothing."""
+        """The merge's effect on the document: "create", "update", "delete", or "" if nothing changes."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -77,7 +78,11 @@ class ThreeVersions:
 
 @dataclass(frozen=True, slots=True)
 class ConflictDecisions:
-    """How conflicts were resolved, which determines how the keys that are not attributes are merged."""
+    """The decisions about conflicts that are needed to merge the keys that are not attributes.
+
+    `side_of` returns the side that was chosen for a file, or "". `resolved_attributes` contains the names of
+    the attributes for which a side or a new value was chosen.
+    """
 
     side_of: Callable[[str], str]
     resolved_attributes: Set[str]
@@ -90,7 +95,10 @@ def version_name(key: Key, type_: Type) -> str:
 
 
 def read_changed_documents(store: Store, files: Mapping[str, FileSides]) -> dict[Key, ThreeVersions]:
-    """Return the document versions in the changed files. Files that can't be parsed are skipped."""
+    """Return the document versions in the files that theirs has changed.
+
+    A file is skipped if it can't be parsed on one of the sides.
+    """
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
     sides: list[dict[Key, SideVersion]] = [{}, {}, {}]
@@ -141,7 +149,10 @@ def _key(document: Document) -> Key:
 def resolved_values(
     versions: ThreeVersions, merged: MergeResult, choices: Mapping[str, str]
 ) -> Values | None:
-    """Return the merged values, or None if the document is deleted."""
+    """Return the merged values of a document, or None if the merge deletes the document.
+
+    `choices` maps the attributes in conflict to the chosen sides.
+    """
     if any(not conflict.path for conflict in merged.conflicts):
         side = versions.ours if choices[""] == "ours" else versions.theirs
         return values_of(side.document) if side else None
@@ -162,10 +173,10 @@ def resolved_values(
 def require_hashed_passwords(
     key: Key, versions: ThreeVersions, values: Values, theirs: Schema, new_values: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge could copy a password that is not hashed.
+    """Raise ConflictError if the merge would copy a password in plain text from the branch.
 
-    This is possible if the attribute is not a password in the schema `theirs`. Attributes in `new_values` are
-    not checked.
+    This can happen if the attribute is not a password in the branch's schema, `theirs`. Attributes in
+    `new_values` are not checked.
     """
     before = values_of(versions.ours.document) if versions.ours else {}
     for name, attribute in versions.type.attributes.items():
@@ -201,9 +212,9 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, versions: ThreeVersions, values: Values | None, decisions: ConflictDecisions
 ) -> dict[str, str | None]:
-    """Return the new text of each file of a document version by path.
+    """Return a mapping from the paths of a document version's files to their new texts.
 
-    The text is None if the file is deleted.
+    The text is None if the file must be deleted.
     """
     base, ours, theirs = versions.base, versions.ours, versions.theirs
     if values is None:

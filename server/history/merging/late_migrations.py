@@ -1,4 +1,4 @@
-"""Migrations that only one side of a merge contains. They are applied to the other side."""
+"""Migrations that only one side of a merge contains, and their application to the other side."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -34,11 +34,11 @@ MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it
 
 @dataclass(frozen=True, slots=True)
 class MigratedSides:
-    """The sides of a merge, after the missing migrations were applied to them.
+    """The sides of a merge, after the missing migrations have been applied to them.
 
-    `our_changes` contains the new text of each changed file of ours, or None for a deleted file.
-    `document_counts` contains the number of documents that each migration changed. The `skipped` migrations
-    were not applied.
+    `our_changes` maps the path of each file that was changed on our side to its new text, or to None if the
+    file was deleted. `document_counts` maps each migration to the number of documents that it changed.
+    `skipped` lists the migrations that were not applied.
     """
 
     sides: MergeSides
@@ -51,8 +51,8 @@ class MigratedSides:
 def apply_missing_migrations(past: PastStates, sides: MergeSides) -> MigratedSides:
     """Apply to each side of a merge the migrations that only the other side contains.
 
-    Raises ConflictError if there are too many migrations, or if one of them can't be applied or would lose
-    values that the side has changed.
+    Raises ConflictError if there are too many migrations, if one can't be applied, or if one would lose
+    values that were changed on the side that lacks it.
     """
     root = past.site.root
     base, ours, theirs = (_migration_texts(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -101,8 +101,8 @@ def _migration_texts(root: Path, commit: str) -> dict[str, str]:
 class _AddedMigrations:
     """The texts of the migrations that only one side has added since base, by path.
 
-    If ours and theirs added different migrations at the same path, `new_paths` contains a new path for that
-    of theirs.
+    If both sides added different migrations at the same path, `new_paths` maps this path to a new path for
+    the migration in theirs.
     """
 
     by_ours: Mapping[str, str]
@@ -148,7 +148,7 @@ def _enumeration_values(
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader of a commit's files. It reads the files at `paths` in advance."""
+    """The files of a commit. The files at `paths` are loaded in advance."""
 
     def __init__(self, root: Path, blobs: Blobs, paths: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -170,8 +170,8 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 class _Replay:
     """Replay of migrations on one side of a merge.
 
-    Only the documents at `document_paths` are migrated, or all documents if this is None. The fields from
-    `documents` on contain the results.
+    If `document_paths` is None, all documents are migrated, otherwise only those at these paths. The results
+    are in the field `documents` and the fields after it.
     """
 
     past: PastStates
@@ -190,8 +190,8 @@ class _Replay:
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
         """Apply the migrations of both sides in order.
 
-        Raises ConflictError if a migration that was missing here would lose values that are not in
-        `base_losses`.
+        Raises ConflictError if a migration that this side lacked can't be applied, or if it would lose
+        values. The values in `base_losses`, which would also be lost on the merge base, may be lost.
         """
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs
@@ -275,9 +275,9 @@ class _Replay:
         return draft, before
 
     def _skip_or_raise(self, migration: Migration, reason: str) -> None:
-        """Raise ConflictError for a migration that can't be applied.
+        """Skip a migration that can't be applied, or raise ConflictError.
 
-        The migration is skipped instead on the merge base, or if an earlier migration was skipped.
+        The migration is skipped on the merge base, or if an earlier migration was skipped.
         """
         if self.skipped or self.name == BASE:
             self.skipped.append(migration.label)
@@ -307,7 +307,7 @@ class _Replay:
     def commit_result(self) -> str:
         """Commit the changes and return the commit id.
 
-        If nothing has changed, return the id of the side's own commit.
+        If the migrations changed nothing, return the id of the original commit.
         """
         changes = self.changes()
         if not changes:

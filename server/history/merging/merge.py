@@ -46,7 +46,8 @@ from server.write.context import Context
 class CommitToServe:
     """A commit that is about to be served.
 
-    `require_fit` raises an error if the served state has changed so that the commit no longer fits it.
+    `require_fit` raises an error if the served state has changed so much that the commit can't be applied to
+    it.
     """
 
     merge: PreparedMerge
@@ -58,7 +59,7 @@ def serve_commit(site: Site, commit_to_serve: CommitToServe, authorship: Authors
     """Write a commit's files to disk, and move the served branch to the commit.
 
     Returns the commit id, or "pending" if git could not move the branch yet. Raises CommitError if git is
-    busy, ConflictError if a file has changed, or any error that `require_fit` raises.
+    busy, ConflictError if a file on disk has changed, or any error that `require_fit` raises.
     """
     with _exclusive_commit(site, commit_to_serve.merge) as index:
         committer = Person.parse(site.state.settings.git.committer)
@@ -77,7 +78,7 @@ def _put(arrival: CommitToServe, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, merge: PreparedMerge) -> Iterator[LockedIndex]:
-    """Block other commits to the site, and yield git's locked index."""
+    """Context manager: block other commits to the site, and yield git's index, which is locked."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("timed out waiting for other commits to finish")
@@ -128,7 +129,10 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """A migration that one of the branches lacked, and the number of documents that it changed."""
+    """A migration that one of the branches lacked, and the number of documents that it changed.
+
+    `applied` is False if the migration was skipped.
+    """
 
     name: str
     documents: int
@@ -137,7 +141,7 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class BranchMergeResult:
-    """The result of a merge. `result` is "merge", "fast-forward" or "nothing".
+    """The result of a merge: "merge", "fast-forward", or "nothing" if the branch was already merged.
 
     `commit` is the commit id, or "pending" if git could not move the branch yet.
     """
@@ -160,7 +164,9 @@ class _BranchMovedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedMerge:
-    """A merge that has been validated. `documents` is the number of changed and deleted documents."""
+    """A merge that has been validated. `documents` is the number of documents that it creates, changes or
+    deletes.
+    """
 
     plan: Plan
     commit: str
@@ -194,10 +200,11 @@ class Merger:
         self._lock = threading.Lock()  # Concurrent merges would fail.
 
     def merge(self, request: MergeRequest, current_settings: Settings) -> BranchMergeResult:
-        """Merge a branch into another branch. If this raises an error, nothing has changed.
+        """Merge a branch into another branch. If an error is raised, the target branch is unchanged.
 
-        Raises MergeConflictError if there are conflicts, PreconditionError if the branch has changed, or
-        ValidationError if the result is invalid.
+        Raises MergeConflictError if there are unresolved conflicts, PreconditionError if `if_match` does not
+        contain the merged branch's last commit, or ValidationError if a document would be invalid after the
+        merge.
         """
         served = self.branches.served()
         into = request.target or served
@@ -344,7 +351,7 @@ class Merger:
     ) -> _FilesToWrite:
         """Add the merged files to the changeset, and prepare the commit.
 
-        Raises ConflictError if a hook rejects the commit, or if git is busy.
+        Raises ConflictError if a git hook rejects the commit, or if git is busy.
         """
         sides = ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, GitFile)}

@@ -1,4 +1,4 @@
-"""Check for file names in commits that must not be written to disk, such as `.GIT/config`."""
+"""Check for paths in commits that must not be written to disk, such as `.GIT/config`."""
 
 import os
 import re
@@ -16,8 +16,9 @@ _MAX_NAME_BYTES = 255  # the limit in most file systems
 
 
 def find_forbidden_path(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that must not be written and the reason, or two empty strings if there is
-    none.
+    """Return the first path that must not be written to disk, and the reason.
+
+    Returns two empty strings if all paths may be written.
     """
     prefix = prefix_of(root)
     reserved = ((path, reason) for path in sorted(paths) if (reason := _reserved_reason(path, prefix)))

@@ -1,4 +1,4 @@
-"""Merging of the keys in a document's file that are not attributes."""
+"""Merging of the keys in a document's file that are not attributes of its content type."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -19,9 +19,9 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: SideVersion | None, ours: SideVersion, theirs: SideVersion
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs has changed, and the keys in conflict, each with its value in theirs.
+    """Return two mappings: the keys that only theirs has changed, and the keys in conflict.
 
-    The value is REMOVE if theirs has removed the key.
+    They map each key to its value in theirs, or to REMOVE if theirs has removed the key.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]

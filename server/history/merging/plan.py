@@ -69,7 +69,7 @@ Outcome = str | GitFile | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files and documents that a merge changes on the target branch.
 
-    `skipped` is the reason why migrations were not applied, or "".
+    `skipped` is the reason why missing migrations were not applied, or "" if they were applied.
     """
 
     sides: MergeSides
@@ -88,10 +88,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Planner of merges.
+    """Planner of the merges that an actor requests.
 
-    If `whole_repository` is set, files outside the site's folder are merged too, and the configuration may be
-    invalid.
+    If `whole_repository` is set, files outside the site's folder are merged too, and the merged configuration
+    may be invalid.
     """
 
     past: PastStates
@@ -105,9 +105,12 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
-        """Plan a merge, after the missing migrations have been applied to each side.
+        """Apply the missing migrations to each side, and plan the merge.
 
-        `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
+        `changeset` must read the files of the target branch. Raises ForbiddenError if the actor lacks a
+        permission, MergeConflictError if there are unresolved conflicts, LimitError if there are too many
+        files, ValidationError if the request resolves a conflict that does not exist, or ConflictError if the
+        merge is impossible for another reason.
         """
         self._require_configuration(sides)
         skipped = ""
@@ -145,9 +148,9 @@ class Planner:
                 raise needs_full_access(self.actor)
 
     def require_result(self, plan: Plan, commit: str) -> None:
-        """Raise ForbiddenError if the actor may not make one of the changes in the merge commit.
+        """Raise ForbiddenError if the actor lacks the permission for one of the changes in the merge commit.
 
-        This includes the changes that migrations make.
+        The changes that migrations make are checked too.
         """
         if self.actor.everything or not plan.migrated:
             return
@@ -180,11 +183,7 @@ class Planner:
         return MergeConflictError(what, {**error.details, "migrations": rows})
 
     def _plan(self, sides: MergeSides, changeset: Changeset) -> Plan:
-        """Plan a merge of the commits as they are, without applying migrations.
-
-        Raises ForbiddenError, ConflictError, LimitError or MergeConflictError. Raises ValidationError if the
-        request resolves something that is not in conflict.
-        """
+        """Plan a merge of the commits without applying migrations. Raises the same errors as `plan`."""
         plan, unmerged = Plan(sides), ConflictCollector(self.resolution)
         files, before = (
             changed_files_of(self.root, sides, whole_repository=self.whole_repository),
@@ -245,7 +244,7 @@ class Planner:
     def _require_no_exposure(
         self, schema: Schema, sides: MergeSides, documents: Mapping[Key, ThreeVersions]
     ) -> None:
-        """Raise ForbiddenError if the merge could reveal hidden values and the actor lacks full access."""
+        """Raise ForbiddenError if the actor lacks full access and the merge could reveal hidden values."""
         merged = [three for three in documents.values() if three.action]
         if self.actor.everything or not merged:
             return

@@ -22,9 +22,10 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class MergeSides:
-    """The three commits in a merge. `theirs` is merged into `ours`, and `base` is their merge base.
+    """The ids of the three commits in a merge. `theirs` is merged into `ours`, and `base` is their merge
+    base.
 
-    In a fast-forward, `ours` is the first parent of `theirs`, so that no merge commit is needed.
+    If `is_fast_forward` is set, `ours` is the first parent of `theirs`, so no merge commit is needed.
     """
 
     base: str
@@ -78,10 +79,11 @@ def sides_of(log: CommitLog, ours: str, theirs: str) -> MergeSides:
 def changed_files_of(
     root: Path, sides: MergeSides, *, whole_repository: bool = False
 ) -> dict[str, FileSides]:
-    """Return the files that ours or theirs has changed since base, by path relative to the site.
+    """Return the files that ours or theirs has changed since base, by path relative to the site's folder.
 
-    Raises ConflictError for forbidden paths. If `whole_repository` is not set, also raises ConflictError for
-    special files, and LimitError if there are too many files.
+    Raises ConflictError if theirs contains a path that must not be written to disk. If `whole_repository` is
+    not set, also raises ConflictError if theirs changes a special file, such as a symbolic link, or
+    LimitError if theirs changes too many files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -112,7 +114,7 @@ def require_writable(
 
 
 def require_no_nesting(paths: Collection[str]) -> None:
-    """Raise ConflictError if a merge would make a path both a file and a folder."""
+    """Raise ConflictError if a path would be both a file and a folder after the merge."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
@@ -129,7 +131,11 @@ def is_plain(path: str, *versions: GitFile | None) -> bool:
 
 
 def _refuse_special(path: str, before: GitFile | None, after: GitFile | None) -> None:
-    """Raise ConflictError if a file is special or outside the site, or if its mode has changed."""
+    """Raise ConflictError if a changed file can only be merged with git.
+
+    This applies to files outside the site's folder or reserved for the server, symbolic links, submodules,
+    and files whose executable bit changes.
+    """
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(

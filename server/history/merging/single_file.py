@@ -1,4 +1,4 @@
-"""Merge of one document file for the merge driver, which has no access to the commits."""
+"""Merge of a single document file for the git merge driver, which has no access to the commits."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ BODY = "body below the front matter"  # No key in a file has this name.
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The three versions of a file before the merge. `base` is empty if both sides added the file."""
+    """The content of a file on the three sides of a merge. `base` is empty if both sides added the file."""
 
     base: bytes
     ours: bytes
@@ -41,10 +41,11 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """The merged file, and the keys in conflict.
+    """The merged text of a file, and the names of the keys in conflict.
 
-    The four texts differ only in the values of these keys. `text` contains the values from ours, `theirs` and
-    `base` contain those from theirs and base, and `common` contains none of them.
+    If there are conflicts, the four texts differ only in the values of these keys: `text`, `theirs` and
+    `base` contain the values from ours, theirs and base. In `common`, the values are omitted where they are
+    in conflict.
     """
 
     text: str
@@ -106,7 +107,7 @@ def _version(store: Store, path: str, data: bytes) -> SideVersion | None:
 
 
 def store_without_attributes(store: Store, path: str) -> Store:
-    """Return a store that parses a file with a content type without attributes, so that it is merged key by
+    """Return a store in which the file's content type has no attributes, so that the file is merged key by
     key.
     """
     body = {BODY: Attribute(BODY, "richtext")} if path.endswith(MARKDOWN) else {}
