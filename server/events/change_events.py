@@ -46,9 +46,9 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group the versions in files by document and locale.
+    """Group document versions, each with its key and status, by document and locale.
 
-    If two files contain the same version, the first file is used.
+    If a version occurs more than once, the first one is used.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in file_versions:
@@ -110,7 +110,8 @@ class _Difference:
 
     - `changed`: the names of these attributes, or None if they are unknown
     - `hidden`: whether only private attributes differ
-    - `links`: the attributes in which only relations differ, with the uids of the target types
+    - `links`: the attributes in which only relations differ, each with the uids of the relations' target
+      types
     """
 
     changed: tuple[str, ...] | None
@@ -269,7 +270,7 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past_states: PastStates, commit: str) -> list[Event]:
-    """Return the events for all changes since a commit. They have no numbers and times yet.
+    """Return events for all changes since a commit, without numbers and times.
 
     Raises ConflictError if the configuration in the commit is invalid.
     """

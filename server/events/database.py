@@ -44,9 +44,9 @@ _MAX_PARAMETERS = 400  # in one SQL statement
 
 
 class LoggedVersion(NamedTuple):
-    """The version of a document that a file contained when it was last logged.
+    """The document version that a file contained when a change to the file was last logged.
 
-    `digest` is a hash of the file.
+    `digest` is a hash of the file's content.
     """
 
     path: str
@@ -62,8 +62,9 @@ class LoggedVersion(NamedTuple):
 
 
 class LastOrigin(NamedTuple):
-    """The clone that logged a file's last event, and the commit with the change ("" if it was not
-    committed).
+    """The clone that logged a file's last event, and the commit that contains the change.
+
+    `commit` is "" if the change was not committed.
     """
 
     clone: str
@@ -72,8 +73,9 @@ class LastOrigin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An event log's id, the number of its first event (0 if the log is empty), and that of its last
-    event.
+    """The id of an event log, and the numbers of its first and last events.
+
+    `first` is 0 if the log contains no events.
     """
 
     id: str
@@ -82,7 +84,7 @@ class Bounds:
 
 
 class EventDatabase:
-    """A site's event log. It is stored in the accounts database if that is a PostgreSQL database.
+    """A site's event log. It is in `.bifolio/events.db`, or in the accounts database if that uses PostgreSQL.
 
     Thread-safe, but each process must create its own instance.
     """
@@ -122,8 +124,8 @@ class EventDatabase:
     ) -> list[Event]:
         """Return up to `limit` events with numbers above `since`, in order.
 
-        If `with_public` is set, this includes the events that are meant only for callers who can't read
-        drafts. Raises StorageError.
+        If `with_public` is set, this includes the events that are meant only for callers who may not read
+        drafts. Raises StorageError if the log can't be read.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         kinds = () if with_public else tuple(PUBLIC_KINDS)
@@ -136,21 +138,27 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_number_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log begins after that time.
+        """Return the number of the last event before a time, or None if the log does not reach back that far.
 
-        Raises StorageError.
+        Raises StorageError if the log can't be read.
         """
         return self.query(lambda c: _last_before(c, self.clone_id, time))
 
     def external_write_counter(self) -> int:
-        """Return a number that changes whenever another process writes to the log. Raises StorageError."""
+        """Return a number that changes whenever another process writes to the log.
+
+        Raises StorageError if the log can't be read.
+        """
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
 
     @cached_property
     def clone_id(self) -> str:
-        """The id of this clone of the site, or "" if the log is not shared. Raises StorageError."""
+        """The id of this clone of the site, or "" if the log is not shared with other machines.
+
+        Raises StorageError if the file with the id can't be used.
+        """
         if not self._is_shared:
             return ""
         try:
@@ -162,7 +170,11 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def is_deliverer(self) -> bool:
-        """Return whether this machine has been elected to deliver webhooks. Raises StorageError."""
+        """Return whether this machine delivers webhooks. If no other machine does, this machine takes over
+        the task.
+
+        Raises StorageError if the log's database can't be used.
+        """
         if not self._is_shared:
             return True
         if monotonic() < self._lead_at:
@@ -311,10 +323,10 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, max_count: int | None) -> None:
-        """Delete events that are older than the time `before`, except the newest event.
+        """Delete the events that are older than `before` or exceed `max_count`, oldest first.
 
-        If `before` is "", nothing is too old. Of the remaining events, keep only the newest `max_count`. If
-        `max_count` is None, keep all of them.
+        If `before` is "" or `max_count` is None, that limit does not apply. The newest event is never deleted
+        for its age.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0

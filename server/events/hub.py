@@ -41,34 +41,38 @@ SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, sent to 
 
 
 class Source(Protocol):
-    """A hub's interface to the event log."""
+    """Interface through which a hub reads the event log."""
 
     def newest(self) -> int:
-        """Return the number of the newest event that can be sent. It is called often, so it must be fast."""
+        """Return the number of the newest event that can be sent.
+
+        Implementations must be fast, because the hub calls this method often.
+        """
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
         """Return the log's id, and up to `limit` events after event number `position`.
 
-        Returns no events if the log's id is not `log_id`. Raises GoneError if the events after `position`
-        were deleted.
+        Returns no events if the log's id is no longer `log_id`. Raises GoneError if the events after
+        `position` were deleted.
         """
 
     def frames_for(
         self, log_id: str, event: Event, actor: Actor, selection: Selection, frames: Frames
     ) -> bytes:
-        """Return the encoded event, or b"" if the actor may not see the event or `selection` does not match
-        it.
-        """
+        """Return the encoded event, or b"" if it is not selected or the actor may not see it."""
 
     def identify(self, authorization: str) -> Actor:
-        """Return the actor whom an Authorization header identifies.
+        """Return the actor that an Authorization header identifies.
 
-        Raises UnauthorizedError or UnavailableError.
+        Raises UnauthorizedError if the header is invalid, or UnavailableError if accounts can't be read now.
         """
 
 
 class Sockets(Protocol):
-    """This process's client connections. The client's address and port identify a connection."""
+    """Interface to the client connections of this process.
+
+    A connection is identified by the client's address and port.
+    """
 
     def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]: ...
 
@@ -87,7 +91,7 @@ class _Audience:
 
 
 class _OpenStream:
-    """An open stream. `known_position` is the number of the last event whose id the client received."""
+    """An open stream. `known_position` is the number of the last event whose id was sent to the client."""
 
     __slots__ = (
         "audience",
@@ -112,7 +116,7 @@ class _OpenStream:
 
 
 class Hub:
-    """All event streams of a process.
+    """Hub that sends all event streams of a process.
 
     `newest`, `is_full` and `client_count` are thread-safe. All other methods must be called on the event
     loop.
@@ -153,7 +157,7 @@ class Hub:
         return self._counts.client_count(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
-        """Start to send a stream, and return a function that must be called when the client disconnects."""
+        """Start sending a stream, and return a function that must be called when the client disconnects."""
         if not self._streams:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest

@@ -1,4 +1,4 @@
-"""Prevents machines that share an event log from logging the same change twice (docs/events.md)."""
+"""Filter that keeps machines with a shared event log from logging the same change twice (docs/events.md)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -88,7 +88,7 @@ class _CommitRange:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def paths_to_log(self, paths: Collection[str]) -> set[str]:
-        """Return those of `paths` whose changes must be logged.
+        """Return the subset of `paths` whose changes this machine must log.
 
         The files at `paths` must be the same on disk as in the current commit.
         """

@@ -32,7 +32,7 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """The document (in one locale) or the media file that an event is about."""
+    """Key of the document (in one locale) or media file that an event is about."""
 
     uid: str
     document_id: str
@@ -46,7 +46,8 @@ class Event:
     - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
     - `changed`: the names of the changed attributes, or None if they are unknown
     - `hidden`: whether only private attributes differ
-    - `links`: the attributes in which only relations differ, with the uids of the target types
+    - `links`: the attributes in which only relations differ, each with the uids of the relations' target
+      types
     - `counts`: for site.update, the number of combined events by uid, status and kind; otherwise None
     - `paths`: the changed files, which are read from the log only on request
     """
@@ -75,7 +76,7 @@ class Event:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The cache tags of the responses that this event can make stale."""
+        """The cache tags of the responses that are out of date after this event."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

@@ -73,17 +73,14 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """A number that increases when an entry is added, changed or removed.
-
-        It does not increase when an entry expires.
-        """
+        """A number that increases when an entry is added, changed or removed, but not when it expires."""
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
         """Record what a client is viewing.
 
-        Raises RateLimitError after too many messages, ValidationError if the entry is too long, or BusyError
-        if the table is full.
+        Raises RateLimitError if the caller has sent too many messages, ValidationError if the entry is too
+        long, or BusyError if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -181,9 +178,9 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_use_presence(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor takes part in presence for a content type.
+    """Return whether an actor may use presence for a content type.
 
-    Actors who take part see who is viewing documents of the type, and are visible to each other.
+    If so, the actor can see who is viewing documents of this type, and is visible to the other viewers.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -192,7 +189,7 @@ def may_use_presence(actor: Actor, type_: Type) -> bool:
 
 
 def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types for which an actor takes part in presence, by name.
+    """Return the content types for which an actor may use presence, by name.
 
     Raises ForbiddenError if there are none.
     """
@@ -203,7 +200,8 @@ def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_visible(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether an actor with the `find` permission can see any version of a document."""
+    """Return whether the actor can see any version of a document. The actor must have the `find` permission.
+    """
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -245,8 +243,7 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def other_viewers_json(
     document: tuple[str, str], entries: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON about the other people who are viewing a document, with each person's locales and
-    fields.
+    """Return a JSON object that lists the other viewers of a document, with each viewer's locales and fields.
     """
     people: dict[str, dict[str, Any]] = {}
     for one in entries:

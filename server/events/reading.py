@@ -1,4 +1,4 @@
-"""Reads the events that a request selects and that its caller may see."""
+"""Reading of the events that a request selects and that its caller may see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +22,7 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible_part(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return an event without the attributes that the actor may not see.
-
-    Returns None if the actor may see nothing of the event.
+    """Return the part of an event that the actor may see, or None if the actor may not see the event at all.
     """
     if event.hidden and not actor.everything:
         return None
@@ -120,9 +118,7 @@ MAX_READ_EVENTS = 20_000  # examined for one response
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions that an event must meet to be selected.
-
-    A condition that is an empty set selects every event.
+    """Conditions that an event must meet to be selected. An empty set is a condition that every event meets.
     """
 
     types: frozenset[str] = frozenset()
@@ -132,10 +128,9 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def matches(self, event: Event) -> bool:
-        """Return whether an event is selected.
+        """Return whether an event meets all conditions.
 
-        An event without a locale is selected for every locale, and an event without a status for every
-        status.
+        An event without a locale matches every locale, and an event without a status matches every status.
         """
         if self.events and not self._has_kind(event.kind):
             return False
@@ -164,9 +159,9 @@ def findable_subjects(actor: Actor, schema: Schema) -> list[str]:
 
 
 def parse_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the parameters that select events. `subjects` are the valid type names.
+    """Parse the parameters that select events. `subjects` contains the valid names of content types.
 
-    Raises ValidationError.
+    Raises ValidationError if a parameter is unknown or has an invalid value.
     """
     for name in parameters:
         if name not in PARAMETERS:
@@ -242,7 +237,8 @@ def read_page(
 ) -> EventPage:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
-    `count_examined` is called with the number of events that were read. Raises GoneError or StorageError.
+    `count_examined` is called for each batch, with the number of events that were read. Raises GoneError if
+    the events after `since` were deleted, or StorageError if the log can't be read.
     """
     bounds = database.bounds()
     require_available(bounds, since)

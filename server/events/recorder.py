@@ -1,4 +1,4 @@
-"""The event recorder. It runs before a change becomes visible, while the write lock is held."""
+"""The event recorder, which logs a change before the change becomes visible, while the write lock is held."""
 
 import logging
 import mmap
@@ -76,10 +76,10 @@ class Recorder:
         self._settings: Settings | None = None  # whose webhooks the log contains
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for the changes in `record`.
+        """Record the events for the changes in `record` in the event log.
 
-        Return the number of the last event, or None if the events must be logged later. Storage errors and
-        git errors are logged, not raised.
+        Returns the number of the last event, or None if the events must be recorded later. Storage errors and
+        git errors are written to the server's log, not raised.
         """
         try:
             with self.database.writing(
@@ -246,7 +246,8 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def logged_version(entry: Entry | None) -> LoggedVersion | None:
-    """Return a file's version as the log stores it, or None if the file contains no document."""
+    """Return the document version in a file, as the log stores it, or None if the file contains no document.
+    """
     if entry is None or entry.document is None:
         return None
     document = entry.document

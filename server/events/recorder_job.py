@@ -10,7 +10,7 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that logs missed changes.
+    """Job that logs the changes that the event recorder has missed.
 
     It runs at startup, after a failure, and after another machine has logged events.
     """

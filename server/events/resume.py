@@ -9,7 +9,9 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_available(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after number `since` were deleted, or if the log ends before that number."""
+    """Raise GoneError if events after number `since` were deleted, or if the log has no event with this
+    number yet.
+    """
     if since > bounds.last:
         message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
@@ -21,7 +23,8 @@ def require_available(bounds: Bounds, since: int) -> None:
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
     """Return the number of the event after which a stream starts, or None if the stream can't resume.
 
-    `last_id` is the id of the last event that the client received. If it is "", the stream starts at `since`.
+    `last_id` is the id of the last event that the client received. If it is "", the stream starts after event
+    number `since`.
     """
     if last_id:
         parsed = parse_event_id(last_id)

@@ -35,7 +35,7 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 class Frames(Protocol):
-    """Encoder for the messages of a stream. Encoders that are equal must produce the same bytes."""
+    """Encoder for the messages of a stream. Encoders that compare equal must produce the same bytes."""
 
     def opening(self, log_id: str, position: int, newest: int, *, restarted: bool) -> bytes:
         """Return the first frames of a stream.
@@ -49,13 +49,12 @@ class Frames(Protocol):
     def restart(self, log_id: str, newest: int) -> bytes: ...
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
-        """Return the last frames of a stream.
-
-        They tell the client to reconnect after `retry_ms` milliseconds.
+        """Return the last frames of a stream, which tell the client to reconnect after `retry_ms`
+        milliseconds.
         """
 
     def heartbeat(self, id_: str = "") -> bytes:
-        """Return a heartbeat.
+        """Return a frame that keeps the connection open.
 
         If `id_` is set, a client that reconnects resumes after the event with that id.
         """
@@ -120,7 +119,7 @@ class Client(Protocol):
     def name(self) -> str: ...
 
     def send(self, data: bytes) -> object:
-        """Queue bytes for sending, and return at once."""
+        """Queue bytes for sending, without waiting until they are sent."""
 
     def end(self) -> None: ...
 
@@ -133,7 +132,7 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 class Source:
     """Reader of the event log for a hub.
 
-    `newest` returns the number of the newest event that all workers serve.
+    `newest` returns the number of the newest event whose change is already served by all workers.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """SQL tables of the event log.
 
-A row in `versions`, `types` or `notes` belongs to one clone of the site, or (`*`) to all clones.
+In `versions`, `types` and `notes`, each row belongs to one clone of the site or, if `clone` is `*`, to all
+clones.
 """
 
 # States of a delivery. A delivery that is behind waits for an earlier delivery for the same document.

@@ -1,1 +1,1 @@
-"""Webhooks: matching of events, signing of requests, and delivery in order with retries."""
+"""Webhooks: matching of events, signing of requests, and delivery in order, with retries."""

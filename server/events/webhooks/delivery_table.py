@@ -30,9 +30,9 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A delivery to a webhook, of a single event or of several events combined.
+    """A delivery of one event, or of several combined events, to a webhook.
 
-    Deliveries with the same `document` are sent in order, except if it is "".
+    Deliveries with the same `document` are sent in order, unless `document` is "".
     """
 
     number: int
@@ -57,7 +57,8 @@ class Delivery:
 class WebhookStatus:
     """The status of a webhook.
 
-    `waiting` is the number of its open deliveries. `disabled` is the time at which it was disabled, or None.
+    `waiting` is the number of deliveries that are not completed. `disabled` is the time at which the webhook
+    was disabled, or None.
     """
 
     waiting: int
@@ -67,9 +68,9 @@ class WebhookStatus:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The request and the response of a delivery's last attempt, both shortened.
+    """The request body and the response of a delivery's last attempt, both truncated.
 
-    `size` is the number of bytes in the whole request body.
+    `size` is the number of bytes in the complete request body.
     """
 
     body: bytes
@@ -105,7 +106,7 @@ def next_due(
 
 
 def first_due(connection: Connection, name: str, in_progress: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, or None if none is waiting.
+    """Return the time at which a webhook's next delivery is due, or None if no delivery is waiting.
 
     Deliveries whose numbers are in `in_progress` are skipped.
     """
@@ -123,9 +124,9 @@ def _sql_list(numbers: Iterable[int]) -> str:
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, now: float) -> bool:
-    """Record that an attempt has started, and store the body for retries.
+    """Record that an attempt has started, and store the request body for retries.
 
-    Return False if the delivery was deleted.
+    Returns False if the delivery was deleted.
     """
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     return connection.execute(statement, (WAITING, body, now, delivery.number)).rowcount > 0
@@ -144,7 +145,7 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
 
 
 def keep_exchange(connection: Connection, delivery: Delivery, response: str, seconds: float) -> None:
-    """Store the response to an attempt and the beginning of the request's body."""
+    """Store an attempt's response and the beginning of its request body."""
     statement = (
         "INSERT INTO exchanges (delivery, body, size, response, seconds)"
         " SELECT number, substr(body, 1, ?), length(body), ?, ? FROM deliveries"
@@ -162,7 +163,7 @@ def exchange_of(connection: Connection, delivery: Delivery) -> Exchange | None:
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as delivered or failed, and release the next delivery of the same document."""
+    """Mark a delivery as delivered or failed, and release the next delivery for the same document."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     updated = connection.execute(statement, (state, delivery.number)).rowcount
     if updated and delivery.document:
@@ -188,13 +189,13 @@ def oldest_excess(connection: Connection, name: str, limit: int) -> list[Deliver
 
 
 def correct_due_times(connection: Connection, now: float) -> None:
-    """Move due times that lie too far in the future, which happens after the system clock was set back."""
+    """Correct due times that are too far in the future, because the system clock was set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (now, now))
 
 
 def forget(connection: Connection, now: float) -> None:
-    """Delete completed deliveries that are older than RETENTION_S.
+    """Delete completed deliveries that are older than RETENTION_S seconds.
 
     Of the others, keep only the newest MAX_DONE_DELIVERIES of each webhook.
     """
@@ -245,7 +246,7 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return the status of the webhook with this name."""
+    """Return the status of the webhook `name`."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

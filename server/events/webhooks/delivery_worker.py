@@ -1,4 +1,4 @@
-"""Webhook delivery. Each attempt runs in its own thread."""
+"""Background job that delivers events to webhooks. Each attempt runs in its own thread."""
 
 import logging
 import os
@@ -106,9 +106,9 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store the outcomes of finished attempts, and start the attempts that are due.
+        """Store the outcomes of finished attempts, and start the deliveries that are due.
 
-        Does nothing if another server of the site delivers webhooks.
+        Returns the seconds until the next run. Does nothing if another server of the site delivers webhooks.
         """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
@@ -129,7 +129,7 @@ class Deliverer(Job):
             return False
 
     def close(self) -> None:
-        """Wait up to STOP_TIMEOUT_S for attempts in progress, and store their outcomes."""
+        """Wait up to STOP_TIMEOUT_S seconds for attempts in progress, and store their outcomes."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while self._in_progress and time.monotonic() < deadline:
             self._collect(0.05)

@@ -87,13 +87,14 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Error for a host that has only private IP addresses."""
+    """Raised if a host has only private IP addresses, and these are not allowed."""
 
 
 def connect(host: str, port: int, private_hosts: Collection[str], deadline: float) -> socket.socket:
     """Connect to a host. Private IP addresses are used only if `private_hosts` contains the host.
 
-    `deadline` is a time of the monotonic clock. Raises RefusedAddress or another OSError.
+    `deadline` is a time of the monotonic clock. Raises RefusedAddress, or another OSError if the connection
+    fails.
     """
     addresses = _lookup(host, port, deadline)
     if not is_allowed_host(private_hosts, host, port):
@@ -127,7 +128,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public. An IPv4 address that is embedded in it must be public too."""
+    """Return whether an IP address is public. If it contains IPv4 addresses, only these are checked."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -205,9 +206,10 @@ def send(
     timeout: float = TIMEOUT_S,
     mask: Callable[[str], str] = str,
 ) -> Outcome:
-    """Send a POST request without following redirects. Network errors are returned, not raised.
+    """Send a POST request without following redirects. Network errors are in the outcome and are not raised.
 
-    `allowed` are the hosts whose private addresses may be used. `mask` removes secrets from a text.
+    `allowed` contains the hosts whose private addresses may be used. `mask` removes secrets from errors and
+    responses.
     """
     began = time.monotonic()
     try:
@@ -254,9 +256,9 @@ def _exchange(
 
 @contextmanager
 def connected(method: str, url: str, allowed: Collection[str], deadline: float) -> Iterator[HTTPConnection]:
-    """Connect to the server of a URL, and yield a connection that is ready for headers.
+    """Connect to the server of a URL, and yield a connection to which headers can be written.
 
-    Raises the errors of `connect`.
+    Raises the same errors as `connect`.
     """
     parts, (host, port) = urlsplit(url), address_of(url)
     with connect(host, port, allowed, deadline) as plain:
@@ -315,7 +317,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """Wrapper around a socket for http.client, with one deadline for all operations."""
+    """Wrapper for a socket that http.client uses. All its operations have the same deadline."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -355,7 +357,7 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a signed delivery to a webhook. `webhook` must come from `config.webhooks.resolve_environment`."""
+    """Send a signed delivery to a webhook, whose environment variables must already be resolved."""
     headers = {
         **webhook.headers,
         "Content-Type": "application/json",

@@ -36,10 +36,11 @@ def update_webhooks(
     last_event: Callable[[], int],
     former: Collection[str] | None = None,
 ) -> None:
-    """Store the enabled webhooks, and delete those in `former`.
+    """Store the enabled webhooks, and delete the webhooks in `former` that are no longer enabled.
 
-    If `former` is None, delete all other webhooks. A new webhook receives the events after the number that
-    `last_event` returns. A disabled webhook is enabled again if its settings have changed.
+    If `former` is None, delete all that are no longer enabled. A new webhook receives the events after the
+    number that `last_event` returns. If a webhook was disabled after a failed delivery and its settings have
+    changed, it is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -55,9 +56,9 @@ def update_webhooks(
 
 
 def last_before(connection: Connection, written_at: float, now: float) -> int:
-    """Return the number of the last event before site.yaml was saved at the time `written_at`.
+    """Return the number of the last event before `written_at`, the time at which site.yaml was saved.
 
-    An event that is older than SAME_MOMENT_S counts as earlier.
+    Events that are older than SAME_MOMENT_S seconds are always treated as earlier.
     """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     since = from_seconds(max(written_at, now - SAME_MOMENT_S))
@@ -84,7 +85,7 @@ def _digest(webhook: Webhook) -> str:
 def enable(connection: Connection, name: str, last_event: int) -> bool:
     """Enable a disabled webhook, which then receives the events after number `last_event`.
 
-    Returns False if it was not disabled.
+    Returns False if the webhook was not disabled.
     """
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last_event, name)).rowcount > 0
@@ -100,9 +101,10 @@ def cursors(connection: Connection) -> dict[str, int]:
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], now: float) -> int:
-    """Queue deliveries of the events that the webhook receives. `events` must start right after its cursor.
+    """Queue deliveries of the events that a webhook receives. `events` must begin right after the webhook's
+    cursor.
 
-    Return the number of old deliveries that were dropped because the queue was full.
+    Returns the number of old deliveries that were discarded because the queue was full.
     """
     if not events:
         return 0
@@ -147,9 +149,9 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, now: float) 
 
 
 def add_to_burst(burst: Event | None, event: Event) -> Event:
-    """Add an event to the counts of the combined event `burst`.
+    """Return the combined event `burst` with another event added to its counts.
 
-    If `burst` is None, start a new combined event.
+    If `burst` is None, return a new combined event.
     """
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
@@ -182,9 +184,9 @@ def add_to_burst(burst: Event | None, event: Event) -> Event:
 def requeue_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, now: float
 ) -> int:
-    """Queue deliveries of all events after number `since`, even of events that were already delivered.
+    """Queue deliveries of all events after number `since`, including events that were already delivered.
 
-    Return the number of queued deliveries.
+    Returns the number of queued deliveries.
     """
     found = deliveries_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first_event, delivery.last_event + 1)}
@@ -196,7 +198,8 @@ def requeue_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, now: float) -> Delivery | None:
-    """Queue a delivery again if it is done. Return None if no delivery has the id `webhook_id`."""
+    """Queue a completed delivery again, and return it. Returns None if no delivery has the id `webhook_id`.
+    """
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, now)

@@ -11,10 +11,9 @@ MAX_ATTEMPTS = 50  # per delivery, including attempts delayed by Retry-After
 def next_attempt(
     backoffs_s: Sequence[float], backoff_step: int, attempts: int, retry_after_s: float | None
 ) -> tuple[float, int] | None:
-    """Return the delay in seconds before the next attempt, and the next `backoff_step`, which is an index in
-    `backoffs_s`.
+    """Return the delay in seconds before the next attempt, and the next `backoff_step`.
 
-    Return None if no further attempt should be made.
+    `backoff_step` is an index in `backoffs_s`. Returns None if no further attempt should be made.
     """
     if attempts >= MAX_ATTEMPTS:
         return None

@@ -1,4 +1,4 @@
-"""The sample request with which a webhook is tested."""
+"""Sample request that tests a webhook."""
 
 import json
 import time
@@ -13,8 +13,9 @@ TEST_EVENT = "trigger-test"  # Strapi's test button sends the same event.
 
 
 def send_sample(settings: Settings, resolved: Webhook, secrets: Sequence[str]) -> Outcome:
-    """Send a sample event without content to a webhook, whose environment variables must already be
-    resolved.
+    """Send a sample event without content to a webhook, and return the outcome.
+
+    The webhook's environment variables must already be resolved.
     """
     body = {
         "event": TEST_EVENT,

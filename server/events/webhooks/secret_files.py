@@ -22,8 +22,8 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[str, ...]:
     """Return the secrets with which a webhook's requests are signed. If there is none, create one.
 
-    The caller must make sure that the webhook is not deleted at the same time, because its secret would
-    remain. Raises SetupError.
+    If the webhook were deleted at the same time, its secret file would remain, so the caller must prevent
+    this. Raises SetupError if the file can't be used, or StorageError if it can't be created.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -35,7 +35,7 @@ def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[
 def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
     """Return the time until which requests are also signed with the previous secret, or None if they are not.
 
-    Raises SetupError.
+    Raises SetupError if the secret file can't be used.
     """
     if webhook.secrets:
         return None
@@ -44,9 +44,9 @@ def overlap_until(root: Path, webhook: Webhook, now: float) -> float | None:
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook. The old secret stays valid for OVERLAP_S.
+    """Generate a new secret for a webhook. The old secret stays valid for OVERLAP_S seconds.
 
-    Raises SetupError or StorageError.
+    Raises SetupError if the secret is in site.yaml, or StorageError if the secret file can't be written.
     """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
@@ -59,9 +59,10 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 @contextmanager
 def replacing(root: Path, name: str, text: str) -> Iterator[None]:
-    """Context manager that replaces a secret file after its block has run. Raises StorageError.
+    """Context manager: replace a secret file after the block has run. If the block fails, the old file is
+    kept.
 
-    If the file can't be written, the block does not run. If the block fails, the old file is kept.
+    Raises StorageError if the new file can't be written. In this case, the block does not run.
     """
     with _writing(name):
         path = _path(root, name)
@@ -78,7 +79,7 @@ def replacing(root: Path, name: str, text: str) -> Iterator[None]:
 
 
 def discard(root: Path, name: str) -> None:
-    """Delete the generated secret of a deleted webhook. Raises StorageError."""
+    """Delete the generated secret of a deleted webhook. Raises StorageError if the file can't be deleted."""
     with _writing(name):
         _path(root, name).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Takeover: applies a remote commit to the site."""
+"""Takeover: applying a remote commit to the site's files and to the served branch."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -51,8 +51,8 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 class AppliedCommit:
     """A remote commit that has been applied to the site.
 
-    `method` is how it follows from the previous commit, such as FORWARD or MERGE. `backup_ref` is a ref to
-    the previous commit if the new history does not contain that commit, otherwise "".
+    `method` tells how it was applied, such as FORWARD or MERGE. `backup_ref` is the name of a ref to the
+    previous commit if the new history does not contain that commit, otherwise "".
     """
 
     commit: str
@@ -90,8 +90,9 @@ class Takeover:
     ) -> AppliedCommit:
         """Apply a remote commit to the served branch. If `branch` is given, it must be the served branch.
 
-        If Bifolio made the commit for a write, `authorship` is the author of the write. Raises
-        RemoteMergeError, BusyError or StorageError.
+        If the commit was made for a write, `authorship` is the author of the write. Raises RemoteMergeError
+        if the commit can't be merged, BusyError if the site is busy, or StorageError if a file can't be
+        written.
         """
         with self.exclusive():
             return self.take_over_locked(remote_commit, branch, authorship)
@@ -105,7 +106,8 @@ class Takeover:
     ) -> AppliedCommit:
         """Apply a commit like `take_over`. The caller must hold the takeover lock.
 
-        `included_edits` are files with local edits that the commit already contains.
+        `included_edits` contains the content, by path, of files whose local edits are already part of the
+        commit.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
@@ -154,7 +156,9 @@ class Takeover:
         return AppliedCommit(target.commit, target.how, files, kept)
 
     def _commit_queued_writes(self) -> None:
-        """Commit all queued writes. Raises RemoteMergeError if a merge remains uncommitted."""
+        """Commit all queued writes. Raises RemoteMergeError if a merge with git has been started, but not
+        committed.
+        """
         self.site.recover()
         committer = self.site.committer
         if committer.queue.has_staged_writes:
@@ -170,8 +174,8 @@ class Takeover:
     ) -> tuple[int, str]:
         """Write a commit's files to disk, and move the branch to the commit.
 
-        Returns the number of changed files, and the commit id. Instead of the id, it returns "pending" if git
-        could not move the branch yet.
+        Returns the number of changed files, and the commit id. The id is "pending" if git could not move the
+        branch yet.
         """
         repository, _ = self.site.committer.find_repository()
         files, changeset = self._changed_files(head, target.commit), Changeset(self.root)
@@ -226,7 +230,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the new files with local edits merged into them.
+        """Return the new content of the changed files by path, with local edits merged into it.
 
         Raises RemoteMergeError if an edit can't be merged.
         """
@@ -276,8 +280,7 @@ class Takeover:
 def served_branch(root: Path, expected: str) -> str:
     """Return the name of the checked-out branch.
 
-    Raises RemoteMergeError if no branch is checked out, or if `expected` is not "" and is not the checked-out
-    branch.
+    Raises RemoteMergeError if no branch is checked out, or if `expected` is the name of a different branch.
     """
     branch = checked_out_branch(root)
     if not branch:
@@ -321,7 +324,7 @@ def _require_mergeable(edited: Mapping[str, Edit], special: Collection[str]) -> 
 
 
 def _require_free_paths(repository: Repository, special: Tree, incoming: Tree) -> None:
-    """Raise RemoteMergeError if a checkout would overwrite files that are staged or untracked."""
+    """Raise RemoteMergeError if a checkout would overwrite staged or untracked files."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_files_in_the_way(repository, incoming_paths)):
         raise RemoteMergeError(

@@ -20,8 +20,8 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 class Backlog:
     """The commits that have not been pushed yet.
 
-    `oldest_at` is the time of the oldest commit, in seconds since 1970. `error` says why the last push
-    failed.
+    `oldest_at` is the time of the oldest of these commits, in seconds since 1970. `error` is the reason why
+    the last push failed, or "".
     """
 
     commit_count: int = 0
@@ -31,7 +31,7 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """Return a site's backlog, which is empty if pushing is disabled. Raises GitError."""
+    """Return a site's backlog, which is empty if pushing is disabled. Raises GitError if git fails."""
     branch = settings.git.branch or checked_out_branch(root)
     if not settings.git.push or not branch:
         return Backlog()
@@ -58,7 +58,7 @@ def _last_failure(root: Path) -> Backlog:
 
 
 def store_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Store the error of the last push, so that other processes can read it. If `error` is "", clear it."""
+    """Store the error of the last push for other processes. If `error` is "", delete the stored error."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

@@ -17,7 +17,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 class Edit:
     """An uncommitted change to a file. It is in git's index (`staged`), on disk (`edited`), or both.
 
-    `hidden` is set if `git status` omits the file.
+    `hidden` is set if `git status` does not report the change.
     """
 
     staged: bool
@@ -31,7 +31,7 @@ class Edit:
 
 
 def find_edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the uncommitted changes to files, by path. Raises CommitError."""
+    """Return the uncommitted changes to the files at `paths`, by path. Raises CommitError if git fails."""
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
         printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
@@ -55,9 +55,9 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Commit the working tree on top of `head` without moving a branch, and return the commit id.
+    """Commit the working tree on top of `head`, and return the commit id. No branch is moved.
 
-    The commit contains all tracked files and the files at `paths`. Raises CommitError.
+    The commit contains all tracked files and the files at `paths`. Raises CommitError if git fails.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")
@@ -80,7 +80,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def file_folder_swaps(paths: Iterable[str]) -> set[str]:
-    """Return the paths at which a file has replaced a folder, or a folder has replaced a file."""
+    """Return the changed paths at which a folder is replaced by a file, or a file by a folder."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

@@ -1,4 +1,4 @@
-"""Follower, the process that fetches and applies new remote commits."""
+"""The follower: the process that fetches new commits from the remote and applies them to the site."""
 
 import logging
 from contextlib import ExitStack, suppress
@@ -60,7 +60,9 @@ class Follower(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Fetch once if this process is the follower. Return the seconds until the next run."""
+        """If this process is the follower, fetch and apply new commits. Return the seconds until the next
+        run.
+        """
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()
             return self._timing.follow_remote_s
@@ -90,7 +92,10 @@ class Follower(Job):
         return True
 
     def _follow(self, stopping: Event) -> float:
-        """Fetch once and merge new commits. Return the seconds until the next fetch."""
+        """Fetch and apply new commits. Return the seconds until the next fetch.
+
+        Raises JobFailedError if the commits can't be fetched or applied.
+        """
         settings = self.site.state.settings
         if not settings.git.remote or settings.git.follow is None:
             delete_status(self.root)

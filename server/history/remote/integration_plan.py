@@ -29,7 +29,7 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The commit to check out. `how` says how it follows from the current commit, such as FORWARD or MERGE.
+    """The commit to check out. `how` is the way to it from the current commit, such as FORWARD or MERGE.
 
     The commit already contains the local edits in `included_edits`.
     """
@@ -46,9 +46,10 @@ class Target:
 
 
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
-    """Return the commit to check out.
+    """Return the commit to check out. If a merge is necessary, create its commit first.
 
-    `known_commit` is the last remote commit that was merged, or "" if none was. Raises RemoteMergeError.
+    `known_commit` is the last remote commit that was merged before, or "" if there is none. Raises
+    RemoteMergeError if the commits can't be merged.
     """
     root = past.site.root
     rewritten = bool(known_commit) and not is_ancestor(root, known_commit, remote_commit)
@@ -69,7 +70,7 @@ def find_target(past: PastStates, head: str, remote_commit: str, known_commit: s
 
 
 def plan_integration(past: PastStates, sides: MergeSides, files: Changeset) -> Plan:
-    """Plan a merge of the whole repository. Raises RemoteMergeError."""
+    """Plan a merge of the whole repository. Raises RemoteMergeError if the commits can't be merged."""
     try:
         plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole_repository=True).plan(
             sides, files

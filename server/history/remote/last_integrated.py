@@ -1,4 +1,4 @@
-"""Ref to the last commit of the remote branch that was merged."""
+"""Git ref that points to the remote commit that was merged last."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,9 +23,10 @@ def set_last_commit(root: Path, branch: str, commit: str) -> None:
 
 
 def create_backup_ref(root: Path, branch: str, commit: str) -> str:
-    """Return the name of a ref that keeps git from deleting a commit. The ref is created if necessary.
+    """Return the name of a ref that keeps git from deleting a commit. The ref is created if it does not
+    exist.
 
-    Raises CommitError or GitError.
+    Raises CommitError or GitError if git fails.
     """
     options = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE_REF}/{branch}/")
     if existing := (git(root, "for-each-ref", *options) or "").strip():

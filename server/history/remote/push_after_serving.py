@@ -1,4 +1,4 @@
-"""Job that pushes commits after the server has responded to the writes that made them."""
+"""Job that pushes commits in the background, after the server has responded to the writes."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ MAX_ATTEMPTS = 3  # limit if other machines push first
 
 
 class PushCommits(Job):
-    """Job that pushes local commits, and calls `notify` with each pushed commit."""
+    """Job that pushes local commits. After each push, it calls `notify` with the last pushed commit."""
 
     name = "push"
     failure = "could not push commits; retrying"
@@ -87,7 +87,7 @@ class PushCommits(Job):
     def _push(self) -> str:
         """Push the served branch, and return its last commit.
 
-        Raises RemoteError, or RemoteMergeError if local and remote commits conflict.
+        Raises RemoteError if the push fails, or RemoteMergeError if local and remote commits conflict.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

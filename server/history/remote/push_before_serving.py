@@ -80,8 +80,8 @@ class Arbiter:
     ) -> tuple[State, Result, str]:
         """Write like `Site.write`, but serve the result only after the commit has been pushed.
 
-        Raises RemoteError if the push fails, ConcurrentChangeError if the files have changed, or BusyError on
-        timeout.
+        Raises RemoteError if the push fails, ConcurrentChangeError if another commit has changed the same
+        files, or BusyError on timeout.
         """
         attempt = WriteAttempt(self.site, authorship, prepare, request)
         attempt.begin()
@@ -109,7 +109,8 @@ class Arbiter:
     def _push_group(self, group: "list[WriteAttempt[Any, Any]]", *, must_fetch: bool) -> None:
         """Push a group of writes, and then serve them.
 
-        Writes that can't be pushed yet are moved from `group` back to the queue. Raises RemoteError.
+        Writes that must wait for another push are moved from `group` back to the queue. Raises RemoteError if
+        the push fails.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -155,10 +156,11 @@ class Arbiter:
         group[:] = kept
 
     def _prepare(self, push_base: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
-        """Prepare a chain of writes that are pushed together, each with its own commit.
+        """Prepare a chain of writes that are pushed together. Each write becomes a commit on top of the
+        previous one.
 
-        If a write can't be prepared, the chain ends before it, and the write waits for the next push. The
-        first write of the chain fails instead.
+        If a write can't be prepared, the chain ends before it, and the write waits for the next push. But if
+        it is the first write in the chain, it fails.
         """
         links: list[ChainedWrite] = []
         chain = WriteChain(self.root, self.site.current().snapshot)
@@ -214,7 +216,7 @@ class Arbiter:
     ) -> str:
         """Commit files like `Committer.commit_files`, if the remote accepts the commit.
 
-        If another machine pushes first, `contents` is called again.
+        `contents` returns the files. It is called again if another machine pushes first.
         """
 
         def make(push_base: PushBase) -> PreparedCommit:
@@ -236,9 +238,9 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, timeout_s: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Block other pushes and merges.
+        """Context manager: block other pushes and merges.
 
-        Yields True if this process had to wait for others, in which case the caller must fetch.
+        Yields True if this machine had to wait for another machine. In this case, the caller must fetch.
         """
         try:
             with self.takeover.exclusive(timeout_s), self._queue.turn(timeout_s) as waited:
@@ -268,9 +270,10 @@ class Arbiter:
 
     @contextmanager
     def checkout_permission(self, base: str, commit: str) -> Iterator[bool]:
-        """Push `commit`, a child of `base`, and yield True if the block may check it out.
+        """Context manager: push `commit`, and yield True if the block may check it out.
 
-        Yields False if other machines have pushed first. Raises RemoteError.
+        Yields False if the branch no longer ends at `base`, the commit's parent, because another commit was
+        made or pushed first. Raises RemoteError if the push fails.
         """
         with self._exclusive():
             push_base = self._pusher.merge_remote(commit=commit)
@@ -295,7 +298,7 @@ class Arbiter:
     ) -> None:
         """Serve a write that the remote has accepted. Raises NotServedError if local edits conflict with it.
 
-        `earlier_contents` are the files that earlier writes in the same chain have written.
+        `earlier_contents` contains the files, by path, that earlier writes in the same chain have written.
         """
         commit, names, by = prepared.commit, {ref_name(push_base.branch): prepared.commit}, attempt.by
         joined = PreparedMerge(

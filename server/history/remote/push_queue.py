@@ -1,4 +1,4 @@
-"""Queue of threads that wait to push. The first thread pushes the writes of all threads."""
+"""Queue of threads that wait to push. The first thread in the queue pushes the writes of all threads."""
 
 import threading
 from collections import deque
@@ -19,9 +19,9 @@ class Turn:
         self.is_over = False
 
     def run(self, function: Callable[[], Result]) -> Result:
-        """Call a function in the thread that this turn belongs to.
+        """Call a function in the thread that waits for this turn.
 
-        Return its result or raise its exception.
+        Returns the function's result, or raises its exception.
         """
         if threading.get_ident() == self._thread:
             return function()
@@ -61,9 +61,10 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, process_queue: Callable[[], None]) -> None:
-        """Add a turn to the queue, and wait until it is over.
+        """Add a turn to the queue, and wait until the turn is over.
 
-        If the turn is the first in the queue, its thread calls `process_queue`, which must finish the turn.
+        If the turn is or becomes the first in the queue, its thread calls `process_queue`, which must end the
+        turn.
         """
         with self._lock:
             self._waiting.append(turn)

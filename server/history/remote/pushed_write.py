@@ -112,7 +112,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class ChainedWrite:
-    """A write in a chain, its commit, and the commit's parent (`head`)."""
+    """A write in a chain, its prepared commit, and the id of that commit's parent (`head`)."""
 
     attempt: WriteAttempt[Any, Any]
     prepared: PreparedCommit
@@ -129,9 +129,9 @@ def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
 
 
 def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
-    """Call `take_over` to apply an accepted commit to the site. Call it again until it succeeds.
+    """Call `take_over`, which applies an accepted commit to the site, until it succeeds.
 
-    Raises NotServedError if local edits conflict with the commit, or BusyError after `deadline`.
+    Raises NotServedError if local edits conflict with the commit, or BusyError if `deadline` has passed.
     """
     while True:
         try:

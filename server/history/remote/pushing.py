@@ -21,9 +21,10 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 @dataclass(frozen=True, slots=True)
 class PushBase:
-    """The commit to build on.
+    """The commit on which a new commit is built.
 
-    It is the served branch's last commit (`head`), and contains `remote_commit`.
+    `head` is the last commit on the served branch. `remote_commit` is the last known commit on the remote
+    branch.
     """
 
     branch: str
@@ -32,7 +33,7 @@ class PushBase:
 
 
 class Pusher:
-    """Pusher for the served branch. The caller must hold `Takeover.exclusive`."""
+    """Pusher for the served branch. Callers must hold the lock `Takeover.exclusive`."""
 
     def __init__(self, takeover: Takeover) -> None:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
@@ -46,9 +47,11 @@ class Pusher:
     def merge_remote(
         self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
     ) -> PushBase:
-        """Merge the remote's commits into the served branch. Do nothing if `commit` already contains them.
+        """Merge the remote's commits into the served branch, unless the branch or `commit` already contains
+        them.
 
-        If `must_fetch` is set, fetch first. Raises RemoteError, or RemoteMergeError if there are conflicts.
+        If `must_fetch` is set, fetch first. Raises RemoteError if the fetch fails, or RemoteMergeError if the
+        commits can't be merged.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -65,10 +68,10 @@ class Pusher:
     def push(
         self, base: PushBase, commit: str, timeout_s: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push `commit`, which must contain the remote branch's last known commit.
+        """Push `commit`, whose history must contain the remote branch's last known commit.
 
         Raises RemoteMovedError if the remote has newer commits, UnconfirmedPushError if it is unknown whether
-        the push succeeded, or another RemoteError.
+        the push succeeded, or another RemoteError if it failed.
         """
         timeout = min(PUSH_TIMEOUT_S, max(timeout_s - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -131,7 +134,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator of the pauses between pushes, in which other machines can push. Not thread-safe."""
+    """Timer for the pauses between pushes that let other machines push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The served branch's status relative to the remote."""
+"""Status of the served branch in relation to the remote."""
 
 import json
 from contextlib import suppress
@@ -14,12 +14,12 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """Status of the served branch relative to the remote. Times are in seconds since 1970.
+    """Status of the served branch in relation to the remote. Times are in seconds since 1970.
 
     - `state`: CURRENT, BEHIND (remote commits can't be applied) or AWAY (fetching fails)
     - `commits`: the number of remote commits that are not served yet
-    - `files`: the files that block remote commits
-    - `asked`: the time of the last fetch to which the remote responded
+    - `files`: the files that prevent remote commits from being applied
+    - `asked`: the time of the last successful fetch
     """
 
     state: str = CURRENT

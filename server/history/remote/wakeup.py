@@ -1,4 +1,4 @@
-"""Named pipe that wakes up the process that follows the remote."""
+"""Named pipe that wakes up the follower, the process that fetches new commits."""
 
 import os
 import select
@@ -15,7 +15,7 @@ _PIPE_FILE = "following.pipe"
 
 
 class WakeupPipe:
-    """The read end of the pipe, which the follower uses."""
+    """The read end of the pipe, at which the follower waits."""
 
     def __init__(self, root: Path) -> None:
         path = state_folder(root) / _PIPE_FILE
@@ -38,9 +38,7 @@ class WakeupPipe:
                 call()
 
     def wait_for_wakeup(self, timeout_s: float | None = 0.0) -> bool:
-        """Wait for a wake-up, but at most `timeout_s` seconds (None for no limit).
-
-        Return True if one arrived.
+        """Wait at most `timeout_s` seconds for a wake-up (None for no limit), and return whether one arrived.
         """
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
@@ -63,7 +61,7 @@ class WakeupPipe:
 
 
 def wake(root: Path) -> None:
-    """Tell the process that follows the remote, if there is one, to fetch now."""
+    """Tell the follower to fetch now. If no follower is running, do nothing."""
     with suppress(OSError):
         path = root / STATE_FOLDER / _PIPE_FILE
         if not _is_pipe(path):
