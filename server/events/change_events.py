@@ -46,9 +46,9 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(file_versions: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group document versions, each with its key and status, by document and locale.
+    """Group (key, status, version) triples by key.
 
-    If a version occurs more than once, the first one is used.
+    If a key has more than one version with the same status, the first one is used.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in file_versions:
@@ -110,8 +110,7 @@ class _Difference:
 
     - `changed`: the names of these attributes, or None if they are unknown
     - `hidden`: whether only private attributes differ
-    - `links`: the attributes in which only relations differ, each with the uids of the relations' target
-      types
+    - `links`: the attributes in which only relations differ, each with the uids of its target types
     """
 
     changed: tuple[str, ...] | None

@@ -170,8 +170,7 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def is_deliverer(self) -> bool:
-        """Return whether this machine delivers webhooks. If no other machine does, this machine takes over
-        the task.
+        """Return whether this machine delivers webhooks. It takes over if no other machine does.
 
         Raises StorageError if the log's database can't be used.
         """

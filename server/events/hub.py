@@ -64,7 +64,7 @@ class Source(Protocol):
     def identify(self, authorization: str) -> Actor:
         """Return the actor that an Authorization header identifies.
 
-        Raises UnauthorizedError if the header is invalid, or UnavailableError if accounts can't be read now.
+        Raises UnauthorizedError if the header is invalid, or UnavailableError if the accounts can't be read.
         """
 
 

@@ -125,7 +125,7 @@ def _same_documents(
     new: Collection[str],
     version_maps: Iterable[Mapping[str, LoggedVersion | None]],
 ) -> set[str]:
-    # Each mapping in `sides` contains the logged or the current versions by path.
+    # Each mapping in `version_maps` contains the logged or the current versions by path.
     version_maps = tuple(version_maps)
 
     def keys(path: str) -> set[Key]:

@@ -46,8 +46,7 @@ class Event:
     - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
     - `changed`: the names of the changed attributes, or None if they are unknown
     - `hidden`: whether only private attributes differ
-    - `links`: the attributes in which only relations differ, each with the uids of the relations' target
-      types
+    - `links`: the attributes in which only relations differ, each with the uids of its target types
     - `counts`: for site.update, the number of combined events by uid, status and kind; otherwise None
     - `paths`: the changed files, which are read from the log only on request
     """

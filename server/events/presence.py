@@ -200,8 +200,7 @@ def types_with_presence(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_visible(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether the actor can see any version of a document. The actor must have the `find` permission.
-    """
+    """Return whether an actor with the `find` permission can see any version of a document."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -243,8 +242,7 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def other_viewers_json(
     document: tuple[str, str], entries: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return a JSON object that lists the other viewers of a document, with each viewer's locales and fields.
-    """
+    """Return a JSON object that lists the other viewers of a document, and their locales and fields."""
     people: dict[str, dict[str, Any]] = {}
     for one in entries:
         if one.caller == actor.name:

@@ -22,8 +22,7 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible_part(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return the part of an event that the actor may see, or None if the actor may not see the event at all.
-    """
+    """Return the part of an event that the actor may see, or None if the actor may see none of it."""
     if event.hidden and not actor.everything:
         return None
     if event.counts is not None:
@@ -118,7 +117,9 @@ MAX_READ_EVENTS = 20_000  # examined for one response
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions that an event must meet to be selected. An empty set is a condition that every event meets.
+    """Conditions that an event must meet to be selected.
+
+    If the set of a condition is empty, every event meets it.
     """
 
     types: frozenset[str] = frozenset()

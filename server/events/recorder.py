@@ -172,8 +172,8 @@ class Recorder:
     def _update_webhooks(
         self, transaction: Transaction, configuration: Configuration, origin: Origin
     ) -> None:
-        # A new webhook receives all events after this point. It is stored here, and not when the webhooks are
-        # next delivered, because site.yaml can be saved again in the meantime.
+        # A new webhook receives all events after this point. It is stored here instead of during the next
+        # delivery, because site.yaml can be saved again before then.
         if configuration.settings is self._settings:
             return
         mark = configuration.signatures.get(SETTINGS)
@@ -246,8 +246,7 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def logged_version(entry: Entry | None) -> LoggedVersion | None:
-    """Return the document version in a file, as the log stores it, or None if the file contains no document.
-    """
+    """Return the version that the log stores for a file, or None if the file contains no document."""
     if entry is None or entry.document is None:
         return None
     document = entry.document

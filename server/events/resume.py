@@ -9,9 +9,7 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_available(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after number `since` were deleted, or if the log has no event with this
-    number yet.
-    """
+    """Raise GoneError if events after number `since` were deleted, or if the log ends before that number."""
     if since > bounds.last:
         message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})

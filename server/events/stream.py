@@ -49,8 +49,9 @@ class Frames(Protocol):
     def restart(self, log_id: str, newest: int) -> bytes: ...
 
     def goaway(self, reason: str, retry_ms: int) -> bytes:
-        """Return the last frames of a stream, which tell the client to reconnect after `retry_ms`
-        milliseconds.
+        """Return the last frames of a stream.
+
+        They tell the client to reconnect after `retry_ms` milliseconds.
         """
 
     def heartbeat(self, id_: str = "") -> bytes:

@@ -27,7 +27,7 @@ def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> 
     """Return a mapping from each attribute's name to the version that last changed the attribute.
 
     `versions` pairs each version with its values, oldest first. The values are None if the file was deleted
-    or can't be read. Raises LimitError if the request's budget is used up.
+    or can't be read. Raises LimitError if the request's budget runs out.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}

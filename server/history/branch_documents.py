@@ -41,7 +41,7 @@ class BranchDocumentCounter:
         """Return the number of changed documents that the actor may see.
 
         `commit` is compared with its merge base with the served branch. Returns None if there is no merge
-        base, or if the configuration in one of the two commits is invalid. Raises GitError if git fails.
+        base, or if the configuration in one of the two commits is invalid. Raises GitError.
         """
         fork = self._fork(commit)
         if not fork:

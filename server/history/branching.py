@@ -111,9 +111,9 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError if the name is invalid or already refers to a commit, tag or time. Raises
-        ConflictError if the name is in use or there are too many branches, BusyError if other processes are
-        creating branches for too long, or StorageError if the lock file can't be written.
+        Raises ValidationError if the name is invalid or already refers to a commit, tag or time, or
+        ConflictError if it is in use or there are too many branches. Raises BusyError if other processes do
+        not finish creating branches in time, or StorageError if the lock file can't be written.
         """
         try:
             lock = FileLock(state_folder(self.root) / "branch-lock")
@@ -169,7 +169,7 @@ class Branches:
         the id of its last commit, or ConflictError if it is checked out or being rebased.
         """
         is_deleted = False
-        while not is_deleted:  # A branch that somebody writes to meanwhile is read and compared again.
+        while not is_deleted:  # If somebody writes to the branch first, it is read and compared again.
             branch = self.get(name)
             require_last_commit(if_match, name, branch.commit)
             if branch.worktree or name == self.served() or is_being_rebased(self.root, name):
@@ -278,7 +278,7 @@ def _changed_description(
     file = new or old
     if file is None:
         return {}
-    # A new or deleted file is listed with its path, so its name and size say nothing more.
+    # A new or deleted file is listed with its path, so its name and size would add nothing.
     names = _TEXTS if old is None or new is None else ("name", *_TEXTS)
     described = (a for a in viewer.attributes(file.type) if a.name in names)
     return differences(described, _values(old), _values(new), viewer)
@@ -403,8 +403,8 @@ class CommittedFiles:
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature.
 
-        Raises FileNotFoundError if the commit does not contain the file, or ConflictError if its content is
-        missing from a partial clone.
+        Raises FileNotFoundError if the commit does not contain the file, or ConflictError if the repository
+        is a partial clone without its content.
         """
         blob = self.blobs.get(path)
         if blob is None:

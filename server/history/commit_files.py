@@ -36,7 +36,8 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries (files that were already parsed), and the blobs from which they were parsed, both by path."""
+    """Files that have already been parsed (entries), and the blobs from which they were parsed, both by path.
+    """
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -50,7 +51,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
     """Read the site's configuration from the files (`blobs`) of a commit.
 
     Raises SetupError if the configuration is invalid, StorageError if it can't be copied to a temporary
-    folder, or GitError if git fails.
+    folder, or GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])

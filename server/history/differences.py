@@ -99,8 +99,7 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the longest common sequence of lines, as pairs of a position in `before` and a position in
-    `after`.
+    """Return the longest common sequence of lines, as pairs of positions in `before` and `after`.
 
     Only lines that occur exactly once in each text are considered.
     """
@@ -157,11 +156,10 @@ class Difference:
 def read_content(
     store: Store, type_: Type | None, path: str, data: bytes, viewer: Viewer | None = None
 ) -> Content | None:
-    """Return the parsed content of a document's file, or None if the file does not contain a readable
-    document.
+    """Return the parsed content of a document's file, or None if it can't be parsed.
 
-    If the file's path belongs to a content type other than `type_`, return only the values that the viewer
-    may see and that `type_` can store in attributes of the same name.
+    If the path belongs to a content type other than `type_`, return only the values that `type_` can store
+    under the same names and that the viewer may see.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -223,7 +221,7 @@ def values_of(
     """Yield, for each version, the document's values before and after the change.
 
     The values are None if the file does not exist or can't be read. Raises LimitError if the request's budget
-    is used up.
+    runs out.
     """
     files = ((_before(version), _after(version)) for version in versions)
     both = [viewer for viewer in viewers for _ in range(2)]
@@ -278,11 +276,10 @@ def content_at(
     may_see: Callable[[str], bool] | None = None,
     viewer: Viewer | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit, or None if the commit contains no readable file of the
-    document.
+    """Return a document's content at a commit, or None if its file is missing or unreadable there.
 
-    If `commit` is "", the file on disk is read. Pass all versions of the document as `versions`, because they
-    show under which paths its file has been stored.
+    If `commit` is "", the file on disk is read. `versions` must contain all versions of the document, because
+    its earlier paths are taken from them.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}

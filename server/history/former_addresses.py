@@ -62,7 +62,7 @@ class FormerAddresses:
     ) -> list[tuple[Document, str]]:
         """Return pairs of a document and one of its former addresses, newest address first.
 
-        The same pair can occur more than once. Raises GitError if git fails.
+        The same pair can occur more than once. Raises GitError.
         """
         if not head:
             return []
@@ -167,8 +167,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_public(self, commit: str, type_: Type) -> bool:
-        """Return whether everything that the current schema shows of `type_` was already public at a commit.
-        """
+        """Return whether everything that the schema now shows of `type_` was also public at a commit."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -193,9 +192,7 @@ class _Reader:
         return fill(pattern, {**own, **values}.get) or ""
 
     def read(self, version: FormerVersion, claim: PathClaim, pattern: str, data: bytes) -> str:
-        """Return the address of a version, or "" if the version is a draft or invalid. `data` is its file's
-        content.
-        """
+        """Return the address of a version whose file contains `data`, or "" if it is a draft or invalid."""
         type_, path = claim.type, version.path
         names = [n for n in placeholders_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]

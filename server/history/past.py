@@ -197,10 +197,9 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def state_for_request(self, commit: str, current_settings: Settings) -> State:
-        """Return the state at a commit, but with `current_settings` for permissions, limits and most other
-        settings.
+        """Return the state at a commit, but with `current_settings` instead of the settings in the commit.
 
-        Only the settings in HISTORIC_KEYS have their values from the commit.
+        Only the settings in HISTORIC_KEYS keep their values from the commit.
         """
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.unscaled_images:

@@ -65,15 +65,13 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The history of the commit `head`: all its commits, newest first, and the paths of the documents in
-    them.
-    """
+    """The history of the commit `head`: its commits, newest first, and the document paths in them."""
 
     head: str
     schema: Schema
     commits: tuple[Commit, ...]
     claims: dict[str, PathClaim]
-    paths: dict[tuple[str, str], set[str]]  # The documentId is the one that the path determines.
+    paths: dict[tuple[str, str], set[str]]  # by uid, and by the documentId that the path determines
     _subjects: dict[str, Subjects] = field(default_factory=dict)  # cache, by commit
 
     def subjects(self, commit: Commit) -> Subjects:
@@ -276,8 +274,7 @@ _UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, change_filter: ChangeFilter, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the deleted documents, most recently deleted first, without the deletions that `change_filter`
-    hides.
+    """Return the deleted documents, most recently deleted first, except those that `change_filter` hides.
 
     Each document's versions in the default locale come first. Drafts are included only if `drafts` is set.
     """

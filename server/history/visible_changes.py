@@ -22,8 +22,7 @@ def find_visible_changes(
     """Return, for each version, whether its viewer can see a difference to the version before.
 
     A version is uncertain if hidden values may be all that changed. At most MAX_EXAMINED uncertain versions
-    are compared. For the others, the result is `default`. Raises LimitError if the request's budget is used
-    up.
+    are compared. For the others, the result is `default`. Raises LimitError if the request's budget runs out.
     """
     misses: dict[tuple[int, ...], bool] = {}
     doubtful = []

@@ -246,7 +246,6 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return the status of the webhook `name`."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

@@ -198,7 +198,7 @@ class Deliverer(Job):
 
     def _delete_former(self, transaction: Transaction, webhooks: Sequence[Webhook]) -> None:
         # The recorder stores webhooks. But only the machine that delivers them knows which ones are gone.
-        # Webhooks that this process has not known can be new, and have not reached its settings yet.
+        # A webhook that this process does not know yet may be new, and still missing from its settings.
         if transaction.is_shared:
             last = transaction.bounds().last
             update_webhooks(transaction.connection, webhooks, lambda: last, self._known)

@@ -101,10 +101,10 @@ def cursors(connection: Connection) -> dict[str, int]:
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], now: float) -> int:
-    """Queue deliveries of the events that a webhook receives. `events` must begin right after the webhook's
-    cursor.
+    """Queue deliveries of the events that a webhook receives.
 
-    Returns the number of old deliveries that were discarded because the queue was full.
+    `events` must begin right after the webhook's cursor. Returns the number of old deliveries that were
+    discarded because the queue was full.
     """
     if not events:
         return 0
@@ -198,8 +198,7 @@ def requeue_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, now: float) -> Delivery | None:
-    """Queue a completed delivery again, and return it. Returns None if no delivery has the id `webhook_id`.
-    """
+    """Queue a delivery again if it is completed, and return it. Return None if the id is unknown."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, now)

@@ -101,8 +101,8 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, excluded_paths: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the validation errors of a document.
 
-    A value that must be unique must not occur in other documents in `snapshot`. Documents in files at
-    `excluded_paths` are ignored.
+    Unique attributes are compared with the other documents in `snapshot`, except those in files at
+    `excluded_paths`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

@@ -116,7 +116,7 @@ class ConflictCollector:
     def choices(
         self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return how the request resolves a document's conflicts: the chosen sides and the new values, by
+        """Return the sides and the new values that the request chooses for a document's conflicts, by
         attribute.
 
         If a conflict is unresolved, record it and return None.

@@ -28,8 +28,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class ThreeVersions:
-    """A document version on the three sides of a merge. A side is None if the version does not exist there.
-    """
+    """A document version on the three sides of a merge. A side is None if it lacks the version."""
 
     base: SideVersion | None
     ours: SideVersion | None
@@ -80,8 +79,8 @@ class ThreeVersions:
 class ConflictDecisions:
     """The decisions about conflicts that are needed to merge the keys that are not attributes.
 
-    `side_of` returns the side that was chosen for a file, or "". `resolved_attributes` contains the names of
-    the attributes for which a side or a new value was chosen.
+    `side_of` returns the side that was chosen for a file, or "". `resolved_attributes` contains the
+    attributes whose whole value was in conflict.
     """
 
     side_of: Callable[[str], str]
@@ -212,7 +211,7 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, versions: ThreeVersions, values: Values | None, decisions: ConflictDecisions
 ) -> dict[str, str | None]:
-    """Return a mapping from the paths of a document version's files to their new texts.
+    """Return the files to write for a document version, as a mapping from path to new text.
 
     The text is None if the file must be deleted.
     """

@@ -36,8 +36,8 @@ MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it
 class MigratedSides:
     """The sides of a merge, after the missing migrations have been applied to them.
 
-    `our_changes` maps the path of each file that was changed on our side to its new text, or to None if the
-    file was deleted. `document_counts` maps each migration to the number of documents that it changed.
+    `our_changes` maps the path of each file that the migrations changed in ours to its new text, or to None
+    if they deleted it. `document_counts` maps each migration to the number of documents that it changed.
     `skipped` lists the migrations that were not applied.
     """
 
@@ -148,7 +148,7 @@ def _enumeration_values(
 
 
 class _LoadedFiles(CommittedFiles):
-    """The files of a commit. The files at `paths` are loaded in advance."""
+    """Files of a commit. Those at `paths` are loaded in advance."""
 
     def __init__(self, root: Path, blobs: Blobs, paths: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -190,8 +190,8 @@ class _Replay:
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
         """Apply the migrations of both sides in order.
 
-        Raises ConflictError if a migration that this side lacked can't be applied, or if it would lose
-        values. The values in `base_losses`, which would also be lost on the merge base, may be lost.
+        Raises ConflictError if a migration that this side lacked can't be applied, or if it would lose values
+        that it does not also lose on the merge base (`base_losses`).
         """
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs

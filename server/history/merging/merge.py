@@ -46,8 +46,7 @@ from server.write.context import Context
 class CommitToServe:
     """A commit that is about to be served.
 
-    `require_fit` raises an error if the served state has changed so much that the commit can't be applied to
-    it.
+    `require_fit` raises an error if the served state has changed and the commit no longer fits it.
     """
 
     merge: PreparedMerge
@@ -78,7 +77,7 @@ def _put(arrival: CommitToServe, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, merge: PreparedMerge) -> Iterator[LockedIndex]:
-    """Context manager: block other commits to the site, and yield git's index, which is locked."""
+    """Context manager: block other commits to the site, lock git's index, and yield the locked index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("timed out waiting for other commits to finish")
@@ -164,9 +163,7 @@ class _BranchMovedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _ValidatedMerge:
-    """A merge that has been validated. `documents` is the number of documents that it creates, changes or
-    deletes.
-    """
+    """A validated merge. `documents` is the number of documents that it creates, changes or deletes."""
 
     plan: Plan
     commit: str
@@ -307,7 +304,7 @@ class Merger:
         return ready.completed(into, commit)
 
     def _make(self, files: _FilesToWrite, branch: str, authorship: Authorship) -> str:
-        # This raises _Overtaken if other commits were pushed to the remote first.
+        # This raises _BranchMovedError if other commits were pushed to the remote first.
         sides, ready = files.ready.sides, files.joined.ready
         with checkout_permission(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():

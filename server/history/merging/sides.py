@@ -22,8 +22,7 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class MergeSides:
-    """The ids of the three commits in a merge. `theirs` is merged into `ours`, and `base` is their merge
-    base.
+    """The commit ids in a merge of `theirs` into `ours`. `base` is their merge base.
 
     If `is_fast_forward` is set, `ours` is the first parent of `theirs`, so no merge commit is needed.
     """

@@ -44,8 +44,7 @@ class MergedFile:
     """The merged text of a file, and the names of the keys in conflict.
 
     If there are conflicts, the four texts differ only in the values of these keys: `text`, `theirs` and
-    `base` contain the values from ours, theirs and base. In `common`, the values are omitted where they are
-    in conflict.
+    `base` contain the values from ours, theirs and base, and `common` omits everything that is in conflict.
     """
 
     text: str
@@ -107,8 +106,9 @@ def _version(store: Store, path: str, data: bytes) -> SideVersion | None:
 
 
 def store_without_attributes(store: Store, path: str) -> Store:
-    """Return a store in which the file's content type has no attributes, so that the file is merged key by
-    key.
+    """Return a store in which the file's content type has no attributes.
+
+    With this store, the file is merged key by key.
     """
     body = {BODY: Attribute(BODY, "richtext")} if path.endswith(MARKDOWN) else {}
     uid = "api::document.document"

@@ -51,7 +51,7 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 class AppliedCommit:
     """A remote commit that has been applied to the site.
 
-    `method` tells how it was applied, such as FORWARD or MERGE. `backup_ref` is the name of a ref to the
+    `method` is the kind of update, such as FORWARD or MERGE. `backup_ref` is the name of a ref to the
     previous commit if the new history does not contain that commit, otherwise "".
     """
 
@@ -106,8 +106,7 @@ class Takeover:
     ) -> AppliedCommit:
         """Apply a commit like `take_over`. The caller must hold the takeover lock.
 
-        `included_edits` contains the content, by path, of files whose local edits are already part of the
-        commit.
+        `included_edits` maps file paths to locally edited content that the commit already contains.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
@@ -156,8 +155,9 @@ class Takeover:
         return AppliedCommit(target.commit, target.how, files, kept)
 
     def _commit_queued_writes(self) -> None:
-        """Commit all queued writes. Raises RemoteMergeError if a merge with git has been started, but not
-        committed.
+        """Commit all queued writes.
+
+        Raises RemoteMergeError if a merge has been started with git, but is not committed yet.
         """
         self.site.recover()
         committer = self.site.committer

@@ -31,7 +31,7 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """Return a site's backlog, which is empty if pushing is disabled. Raises GitError if git fails."""
+    """Return a site's backlog, which is empty if pushing is disabled. Raises GitError."""
     branch = settings.git.branch or checked_out_branch(root)
     if not settings.git.push or not branch:
         return Backlog()

@@ -31,7 +31,7 @@ class Edit:
 
 
 def find_edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the uncommitted changes to the files at `paths`, by path. Raises CommitError if git fails."""
+    """Return the uncommitted changes to the files at `paths`, by path. Raises CommitError."""
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
         printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
@@ -57,7 +57,7 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
     """Commit the working tree on top of `head`, and return the commit id. No branch is moved.
 
-    The commit contains all tracked files and the files at `paths`. Raises CommitError if git fails.
+    The commit contains all tracked files and the files at `paths`. Raises CommitError.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")

@@ -60,8 +60,9 @@ class Follower(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """If this process is the follower, fetch and apply new commits. Return the seconds until the next
-        run.
+        """If this process is the follower, fetch and apply new commits.
+
+        Returns the seconds until the next run.
         """
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()

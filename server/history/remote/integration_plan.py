@@ -29,7 +29,7 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The commit to check out. `how` is the way to it from the current commit, such as FORWARD or MERGE.
+    """The commit to check out. `how` is the kind of update, such as FORWARD or MERGE.
 
     The commit already contains the local edits in `included_edits`.
     """

@@ -23,10 +23,9 @@ def set_last_commit(root: Path, branch: str, commit: str) -> None:
 
 
 def create_backup_ref(root: Path, branch: str, commit: str) -> str:
-    """Return the name of a ref that keeps git from deleting a commit. The ref is created if it does not
-    exist.
+    """Return the name of a ref that keeps git from deleting a commit, and create the ref if necessary.
 
-    Raises CommitError or GitError if git fails.
+    Raises CommitError or GitError.
     """
     options = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE_REF}/{branch}/")
     if existing := (git(root, "for-each-ref", *options) or "").strip():

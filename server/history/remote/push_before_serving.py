@@ -67,7 +67,7 @@ class Arbiter:
         notify: Callable[[str], None] = lambda _: None,
         queue: PushTurnQueue | None = None,
     ) -> None:
-        # `notify` is called with each pushed commit.
+        # After each push, `notify` is called with the last pushed commit.
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._notify = notify
         self._pusher = Pusher(takeover)
@@ -156,8 +156,7 @@ class Arbiter:
         group[:] = kept
 
     def _prepare(self, push_base: PushBase, group: "list[WriteAttempt[Any, Any]]") -> "list[ChainedWrite]":
-        """Prepare a chain of writes that are pushed together. Each write becomes a commit on top of the
-        previous one.
+        """Prepare a chain of writes that are pushed together, each with its own commit.
 
         If a write can't be prepared, the chain ends before it, and the write waits for the next push. But if
         it is the first write in the chain, it fails.

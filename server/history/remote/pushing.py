@@ -47,8 +47,7 @@ class Pusher:
     def merge_remote(
         self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
     ) -> PushBase:
-        """Merge the remote's commits into the served branch, unless the branch or `commit` already contains
-        them.
+        """Merge the remote's commits into the served branch, unless it or `commit` contains them.
 
         If `must_fetch` is set, fetch first. Raises RemoteError if the fetch fails, or RemoteMergeError if the
         commits can't be merged.
@@ -134,7 +133,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Timer for the pauses between pushes that let other machines push. Not thread-safe."""
+    """Timer for pauses between pushes, in which other machines can push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
