@@ -238,7 +238,7 @@ def read_page(
 ) -> EventPage:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
-    `count_examined` is called for each batch, with the number of events that were read. Raises GoneError if
+    `count_examined` is called with the number of events in each batch read from the log. Raises GoneError if
     the events after `since` were deleted, or StorageError if the log can't be read.
     """
     bounds = database.bounds()

@@ -1,4 +1,4 @@
-"""Branches: creating and deleting them, comparing their documents, and writing to them."""
+"""Branches: creating, comparing and deleting them, and writing to them."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -111,9 +111,9 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError if the name is invalid or already refers to a commit, tag or time, or
-        ConflictError if it is in use or there are too many branches. Raises BusyError if other processes do
-        not finish creating branches in time, or StorageError if the lock file can't be written.
+        Raises ValidationError if the name is invalid or refers to a commit, tag or time, ConflictError if it
+        is in use or there are too many branches, BusyError if other processes block the request for too long,
+        or StorageError if the lock file can't be written.
         """
         try:
             lock = FileLock(state_folder(self.root) / "branch-lock")
@@ -444,8 +444,8 @@ class BranchWriter:
         """Prepare a write, and commit it to the branch `name`.
 
         Returns the branch's new state, the result of `prepare`, and the commit id. Raises
-        BranchCheckedOutError if the branch is checked out, BusyError if it keeps changing during the write,
-        or GitBusyError if git has locked it.
+        BranchCheckedOutError if the branch is checked out, BusyError if it keeps changing, or GitBusyError if
+        git has locked it.
         """
         with self._lock_of(name):
             for _ in range(MAX_ATTEMPTS):

@@ -36,8 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Files that have already been parsed (entries), and the blobs from which they were parsed, both by path.
-    """
+    """Files that were already parsed (entries), and the blobs from which they were parsed, both by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]

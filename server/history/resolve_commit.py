@@ -1,4 +1,4 @@
-"""Lookup of the commit that a user refers to by a name, such as a tag or a date."""
+"""Lookup of a commit by a name that a user has entered, such as a tag or a date."""
 
 import shutil
 from pathlib import Path

@@ -128,8 +128,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public. If IPv4 addresses are embedded in it, only these are checked.
-    """
+    """Return whether an IP address is public. If IPv4 addresses are embedded in it, only they count."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:

@@ -77,7 +77,7 @@ class ThreeVersions:
 
 @dataclass(frozen=True, slots=True)
 class ConflictDecisions:
-    """The decisions about conflicts that are needed to merge the keys that are not attributes.
+    """Decisions about conflicts, which are needed to merge the keys that are not attributes.
 
     `side_of` returns the side that was chosen for a file, or "". `resolved_attributes` contains the
     attributes whose whole value was in conflict.

@@ -108,9 +108,8 @@ class Planner:
         """Apply the missing migrations to each side, and plan the merge.
 
         `changeset` must read the files of the target branch. Raises ForbiddenError if the actor lacks a
-        permission, MergeConflictError if there are unresolved conflicts, LimitError if there are too many
-        files, ValidationError if the request resolves a conflict that does not exist, or ConflictError if the
-        merge is impossible for another reason.
+        permission, MergeConflictError if there are unresolved conflicts, or another ApiError if the branches
+        can't be merged.
         """
         self._require_configuration(sides)
         skipped = ""

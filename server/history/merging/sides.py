@@ -80,9 +80,9 @@ def changed_files_of(
 ) -> dict[str, FileSides]:
     """Return the files that ours or theirs has changed since base, by path relative to the site's folder.
 
-    Raises ConflictError if theirs contains a path that must not be written to disk. If `whole_repository` is
-    not set, also raises ConflictError if theirs changes a special file, such as a symbolic link, or
-    LimitError if theirs changes too many files.
+    Raises ConflictError if theirs contains a path that must not be written. Unless `whole_repository` is set,
+    also raises ConflictError for special files, such as symbolic links, and LimitError if there are too many
+    files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)

@@ -48,8 +48,8 @@ class Target:
 def find_target(past: PastStates, head: str, remote_commit: str, known_commit: str) -> Target:
     """Return the commit to check out. If a merge is necessary, create its commit first.
 
-    `known_commit` is the last remote commit that was merged before, or "" if there is none. Raises
-    RemoteMergeError if the commits can't be merged.
+    `known_commit` is the last remote commit that was merged, or "" if none was. Raises RemoteMergeError if
+    the commits can't be merged.
     """
     root = past.site.root
     rewritten = bool(known_commit) and not is_ancestor(root, known_commit, remote_commit)

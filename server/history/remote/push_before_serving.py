@@ -271,8 +271,8 @@ class Arbiter:
     def checkout_permission(self, base: str, commit: str) -> Iterator[bool]:
         """Context manager: push `commit`, and yield True if the block may check it out.
 
-        Yields False if the branch no longer ends at `base`, the commit's parent, because another commit was
-        made or pushed first. Raises RemoteError if the push fails.
+        Yields False if the branch has moved on from `base`, the parent of `commit`, or if another machine
+        pushes first. Raises RemoteError if the push fails.
         """
         with self._exclusive():
             push_base = self._pusher.merge_remote(commit=commit)

@@ -38,8 +38,7 @@ class WakeupPipe:
                 call()
 
     def wait_for_wakeup(self, timeout_s: float | None = 0.0) -> bool:
-        """Wait up to `timeout_s` seconds (None for no limit) for a wake-up, and return whether one arrived.
-        """
+        """Wait for a wake-up, at most `timeout_s` seconds (None for no limit). Return whether one arrived."""
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
