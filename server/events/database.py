@@ -210,7 +210,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """Write transaction on the event log. It stores events and the resulting versions of files."""
+    """Write transaction on the event log. It stores events and the new versions of the changed files."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone

@@ -1,4 +1,4 @@
-"""Filter that finds the versions in which the viewer may see a change."""
+"""Filter for the versions in which a viewer can see a change."""
 
 from collections.abc import Sequence
 

@@ -163,7 +163,7 @@ def exchange_of(connection: Connection, delivery: Delivery) -> Exchange | None:
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as delivered or failed, and release the next delivery for the same document."""
+    """Mark a delivery as delivered or failed, so that the next delivery for its document can start."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     updated = connection.execute(statement, (state, delivery.number)).rowcount
     if updated and delivery.document:
@@ -246,6 +246,7 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
+    """Return the status of the webhook with this name."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

@@ -128,7 +128,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public. If IPv4 addresses are embedded in it, only they count."""
+    """Return whether an IP address is public. If it embeds IPv4 addresses, only these are checked."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -375,7 +375,7 @@ _MIN_SEGMENT_CHARS = 16  # of a URL's path
 
 
 def _secrets_in(webhook: Webhook, secrets: Iterable[str]) -> list[str]:
-    """Return the secrets that a receiver could repeat in its response, the longest first."""
+    """Return the secrets that a receiver could repeat in its response, longest first."""
     parts = urlsplit(webhook.url)
     values = {*secrets, *webhook.headers.values(), *(value for _, value in parse_qsl(parts.query))}
     words = {word for value in values for word in (value, *value.split())}

@@ -22,8 +22,8 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 def secrets_of(root: Path, webhook: Webhook, now: float | None = None) -> tuple[str, ...]:
     """Return the secrets with which a webhook's requests are signed. If there is none, create one.
 
-    If the webhook were deleted at the same time, its secret file would remain, so the caller must prevent
-    this. Raises SetupError if the file can't be used, or StorageError if it can't be created.
+    The caller must make sure that the webhook is not deleted at the same time. Otherwise, its secret file
+    would remain. Raises SetupError if the file can't be used, or StorageError if it can't be created.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -59,10 +59,9 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 @contextmanager
 def replacing(root: Path, name: str, text: str) -> Iterator[None]:
-    """Context manager: replace a secret file after the block has run. If the block fails, the old file is
-    kept.
+    """Context manager: write a new secret file, and let it replace the old one after the block has run.
 
-    Raises StorageError if the new file can't be written. In this case, the block does not run.
+    If the block fails, the old file is kept. Raises StorageError if a file can't be written.
     """
     with _writing(name):
         path = _path(root, name)

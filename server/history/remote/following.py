@@ -38,7 +38,7 @@ STATUS_INTERVAL_S = 10.0  # An unchanged status is written again after this inte
 
 
 class Follower(Job):
-    """Job that fetches from the remote and applies new commits. Only one process of the server does this."""
+    """Job that fetches and applies new remote commits. Only one process of the server does this at a time."""
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
