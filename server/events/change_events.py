@@ -269,7 +269,7 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past_states: PastStates, commit: str) -> list[Event]:
-    """Return events for all changes since a commit, without numbers and times.
+    """Return events for all changes since a commit. These events have no numbers and no times.
 
     Raises ConflictError if the configuration in the commit is invalid.
     """

@@ -92,7 +92,7 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse a commit's files, and return the entries by path and the number of bytes that were parsed.
+    """Return the parsed files (entries) of a commit by path, and the number of bytes that had to be parsed.
 
     Entries in `known` are reused if their files have the same content in this commit.
     """

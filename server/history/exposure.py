@@ -14,7 +14,7 @@ _NO_COMPONENT = Type("", "component", "", "", "", {})
 
 
 def reveals_more(schema: Schema, other: Schema, uid: str, *, if_in_doubt: bool = False) -> bool:
-    """Return whether `schema` could reveal values of a content type that `other` hides.
+    """Return whether `schema` could reveal values of the content type `uid` that are hidden by `other`.
 
     Also returns True if the two schemas disagree about which files are documents or drafts. With
     `if_in_doubt`, uncertain cases count as True.

@@ -189,7 +189,7 @@ def oldest_excess(connection: Connection, name: str, limit: int) -> list[Deliver
 
 
 def correct_due_times(connection: Connection, now: float) -> None:
-    """Correct due times that are too far in the future, because the system clock was set back."""
+    """Correct due times that are too far in the future because the system clock was set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (now, now))
 

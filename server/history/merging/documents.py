@@ -172,7 +172,7 @@ def resolved_values(
 def require_hashed_passwords(
     key: Key, versions: ThreeVersions, values: Values, theirs: Schema, new_values: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if the merge would copy a password in plain text from the branch.
+    """Raise ConflictError if the merge would copy a plain-text password from the branch.
 
     This can happen if the attribute is not a password in the branch's schema, `theirs`. Attributes in
     `new_values` are not checked.

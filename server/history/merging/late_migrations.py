@@ -170,8 +170,8 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 class _Replay:
     """Replay of migrations on one side of a merge.
 
-    If `document_paths` is None, all documents are migrated, otherwise only those at these paths. The results
-    are in the field `documents` and the fields after it.
+    If `document_paths` is None, all documents are migrated. Otherwise, only those at these paths are
+    migrated. The results are in the field `documents` and the fields after it.
     """
 
     past: PastStates

@@ -129,7 +129,7 @@ def prepare_or_refuse(make: Callable[[], PreparedCommit]) -> PreparedCommit:
 
 
 def take_over_until(take_over: Callable[[], object], deadline: float) -> None:
-    """Call `take_over`, which applies an accepted commit to the site, until it succeeds.
+    """Call `take_over` repeatedly, until it succeeds in applying an accepted commit to the site.
 
     Raises NotServedError if local edits conflict with the commit, or BusyError if `deadline` has passed.
     """
