@@ -40,8 +40,8 @@ class BranchDocumentCounter:
     def count(self, commit: str, actor: Actor, current_layout: Layout) -> int | None:
         """Return the number of changed documents that the actor may see.
 
-        `commit` is compared with its merge base with the served branch. Returns None if there is no merge
-        base, or if the configuration in one of the two commits is invalid. Raises GitError.
+        `commit` is compared to its merge base with the served branch. Returns None if there is no merge base,
+        or if the configuration in one of the two commits is invalid. Raises GitError.
         """
         fork = self._fork(commit)
         if not fork:

@@ -111,9 +111,9 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError if the name is invalid or refers to a commit, tag or time, ConflictError if it
-        is in use or there are too many branches, BusyError if other processes block the request for too long,
-        or StorageError if the lock file can't be written.
+        Raises ValidationError if the name is invalid or already refers to a commit, tag or time,
+        ConflictError if it is in use or there are too many branches, BusyError if other processes block the
+        request for too long, or StorageError if the lock file can't be written.
         """
         try:
             lock = FileLock(state_folder(self.root) / "branch-lock")

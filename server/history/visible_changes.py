@@ -19,7 +19,7 @@ def find_visible_changes(
     *,
     default: bool,
 ) -> list[bool]:
-    """Return, for each version, whether its viewer can see a difference to the version before.
+    """Return, for each version, whether its viewer can see a difference from the previous version.
 
     A version is uncertain if hidden values may be all that changed. At most MAX_EXAMINED uncertain versions
     are compared. For the others, the result is `default`. Raises LimitError if the request's budget runs out.

@@ -140,9 +140,10 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class BranchMergeResult:
-    """The result of a merge: "merge", "fast-forward", or "nothing" if the branch was already merged.
+    """The result of a merge.
 
-    `commit` is the commit id, or "pending" if git could not move the branch yet.
+    `result` is "merge", "fast-forward", or "nothing" if the branch was already merged. `commit` is the commit
+    id, or "pending" if git could not move the branch yet.
     """
 
     target_branch: str

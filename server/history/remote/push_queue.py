@@ -63,8 +63,7 @@ class PushQueue(Generic[Waiting]):
     def wait_in_line(self, turn: Waiting, process_queue: Callable[[], None]) -> None:
         """Add a turn to the queue, and wait until the turn is over.
 
-        If the turn is or becomes the first in the queue, its thread calls `process_queue`, which must end the
-        turn.
+        If the turn reaches the front of the queue, its thread calls `process_queue`, which must end the turn.
         """
         with self._lock:
             self._waiting.append(turn)

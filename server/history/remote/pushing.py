@@ -133,7 +133,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Timer for pauses between pushes, in which other machines can push. Not thread-safe."""
+    """Timer for pauses between pushes, during which other machines can push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
