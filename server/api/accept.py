@@ -1,4 +1,4 @@
-"""Choice between Markdown and JSON (RFC 9110, section 12.5.1)."""
+"""Choice between Markdown and JSON responses, based on the Accept header (RFC 9110, section 12.5.1)."""
 
 import re
 from functools import lru_cache
@@ -16,8 +16,8 @@ _QUALITY = re.compile(r"[01](?:\.\d{0,3})?")
 def prefers_markdown(accept: str) -> bool:
     """Return whether an Accept header prefers Markdown to JSON.
 
-    A wildcard such as `*/*` does not count as Markdown. If both have the same quality, the result is False if
-    the header names JSON.
+    A wildcard such as `*/*` does not count as Markdown. If Markdown and JSON have the same quality value,
+    JSON wins, but only if the header names it.
     """
     accept = accept[:MAX_ACCEPT_CHARS].lower()
     if MARKDOWN not in accept:

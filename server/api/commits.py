@@ -29,7 +29,7 @@ _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Service that makes requests wait for the commit in Bifolio-After. Thread-safe."""
+    """Service that makes requests wait until the commit in `Bifolio-After` is served. Thread-safe."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         self.site, self._ask = site, wake
@@ -39,9 +39,10 @@ class CommitWaiter:
         self._woken = 0.0
 
     def wait_for_commit(self, environ: Environ, state: State) -> State:
-        """Wait until the requested commit is served, and return the site's state after that.
+        """Wait until the site serves the requested commit, and return the site's state.
 
-        Raises ValidationError if the header is invalid, and CommitNotServedError after a timeout.
+        Raises ValidationError if the header is invalid, and CommitNotServedError after a timeout or if too
+        many requests are already waiting.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -116,9 +117,9 @@ FILE_STATUSES = ("200", "206", "304")
 class RequestedCommit:
     """The past commit that a request reads from.
 
-    - `is_permanent`: whether the URL contains the full commit id, and the response does not depend on
+    - `is_permanent`: whether the URL contains the full commit id and the response does not depend on current
       settings.
-    - `has_all_images`: whether all resized images of the commit exist.
+    - `has_all_images`: whether all resized variants of the commit's images exist.
     """
 
     id: str

@@ -105,7 +105,7 @@ from server.site.site import Site, State
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 # Returns the response to a request that is not a content read, or raises the handler's error.
 Handle = Callable[[Environ], Answer]
-# Health checks, and those of them that are handled without Flask.
+# Paths of health checks, and of the health checks that are handled without Flask.
 HEALTH_PATHS = frozenset(o.path for o in HEALTH.operations)
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
@@ -123,7 +123,7 @@ COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
 
 class Entrance:
-    """WSGI app."""
+    """WSGI app that receives all requests to a site."""
 
     def __init__(
         self,
@@ -145,7 +145,8 @@ class Entrance:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Handle a request.
 
-        Raises NeedsThreadPool, or ClientGone if the client has disconnected.
+        Raises NeedsThreadPool if the request can't run on this thread, and ClientGone if the client has
+        disconnected.
         """
         state = self.site.state
         budget = UNLIMITED
@@ -193,9 +194,9 @@ class Entrance:
         return self.cache.bytes + self.past_cache.bytes
 
     def max_body_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body. It is small if the caller lacks the permission.
+        """Return the maximum size in bytes of a request's body, which depends on the caller's permissions.
 
-        Raises UnauthorizedError or ForbiddenError.
+        Raises UnauthorizedError or ForbiddenError if the credentials are not accepted.
         """
         state = self.site.current()
         if self.past.pinned:
@@ -209,11 +210,11 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def source_state(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
-        """Return the state in which to read a branch's files or, if `to_write` is set, to write them.
+        """Return the state to use for reading files on a branch or, if `to_write` is set, for writing them.
 
-        If `branch` is "", this is the served state. If `to_write` is set and the branch does not exist, it is
-        the served state, too. Raises UnauthorizedError, ForbiddenError, BusyError, or the errors of
-        PastStates.
+        This is the served state if `branch` is "", or if `to_write` is set and the branch does not exist.
+        Raises UnauthorizedError or ForbiddenError if the caller lacks access, and any error that PastStates
+        raises.
         """
         state = self.site.current()
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
@@ -382,7 +383,7 @@ class Entrance:
             and not markdown
             and has_draft_permission(actor, type_.uid)
         )
-        # The response to another client can be the document that ID.md stands for.
+        # For other clients, the cached response can be the document ID as Markdown.
         is_exact = EXACT_ID in environ and document_id.endswith(ENDING)
         kept = None if marked or is_exact else cache.get(key)
         if kept is not None and (kept.users is None or kept.users == users().version):
@@ -414,8 +415,8 @@ class Entrance:
     ) -> Rendering:
         """Render the requested document or list.
 
-        The id `fog.md` stands for the document `fog` as Markdown. If EXACT_ID is set in `environ`, it stands
-        for a document `fog.md`.
+        If an id such as `fog.md` does not exist, render the document `fog` as Markdown, unless `environ`
+        contains EXACT_ID.
         """
         try:
             return (
@@ -435,7 +436,7 @@ class Entrance:
     def _add_new_id(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """Add a renamed document's new id to `error`, if the actor may read it."""
+        """If the document was renamed and the actor may read it, add its new id to `error`."""
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
                 if IN_PLACE in environ:

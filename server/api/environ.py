@@ -14,7 +14,7 @@ _WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5}", re.ASCII)
 FORMAT = "Strapi-Response-Format"  # request header that selects the Strapi 4 format
 # Keys in the WSGI environ: the state that the request reads, and its budget.
 STATE, BUDGET = "bifolio.state", "bifolio.budget"
-COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past commit
+COMMIT = "bifolio.commit"  # the RequestedCommit, if the request reads a past commit
 REFUSED = "bifolio.refused"  # the error to respond with if the request's headers or body were rejected
 # Set by the HTTP server. IN_PLACE: the request must not block its thread. COSTLY: the request was moved to a
 # thread pool because it is costly. GONE: a function that returns whether the client has disconnected.
@@ -27,7 +27,7 @@ STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
 COOKIE_USED = "bifolio.cookie_used"  # set if the studio's cookie authenticated the request
 IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the request
 ENTRANCE = "bifolio.entrance"  # the WSGI app itself, for handlers that send requests to it
-# set if `/api/TYPE/ID.md` must not stand for the document ID as Markdown
+# set if `/api/TYPE/ID.md` must not return the document ID as Markdown
 EXACT_ID = "bifolio.exact_id"
 # set for requests of an agent's tools, which must not write to the served branch unless a setting allows it
 OF_AGENT = "bifolio.of_agent"
@@ -43,7 +43,7 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode UTF-8 text that WSGI represents with one character for each byte."""
+    """Decode UTF-8 text from a WSGI environ, in which each character represents one byte."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 

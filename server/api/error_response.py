@@ -76,9 +76,9 @@ def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the CORS headers of the response to a preflight request.
+    """Return the headers of the response to a CORS preflight request.
 
-    Return None for other requests, and if the origin is not allowed.
+    Return None if the request is not a preflight request, or if its origin is not allowed.
     """
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:

@@ -1,4 +1,4 @@
-"""Hints in the log about rejected requests."""
+"""Hints in the log about rejected requests and ignored query parameters."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from server.schema.spelling import suggestion
 
 MAX_SHOWN_CHARS = 40  # Longer parameter names are truncated in hints.
 _HASH_BYTES = 8
-# Parameters of other APIs, and what Bifolio calls them.
+# Parameters of other APIs, and their names in Bifolio.
 OTHER_NAMES: Mapping[str, str] = {
     "limit": "pagination[limit]",
     "start": "pagination[start]",
@@ -59,7 +59,7 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. Clients can't fill the log with them."""
+    """Hints for the server's operator. Their number is limited, so that clients can't fill the log."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))

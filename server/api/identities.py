@@ -38,7 +38,7 @@ _NO_EMAIL = re.compile(r"[<>@]")
 NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer bifolio_…"
 # authorization scheme that `server.api.studio.cookie` uses for the studio's token
 COOKIE_SCHEME = "Studio"
-# stands between the credentials and the role to which `server.api.role_view` narrows them; no header has it
+# separates the credentials from the role that `server.api.role_view` adds; no header can contain it
 ROLE_MARK = "\n"
 
 
@@ -82,7 +82,7 @@ class Identities:
         return opened is not None and opened.directory.accounts.is_read_only
 
     def invalidate(self, key: str) -> None:
-        """Remove an account from the cache. If `key` is "", remove all accounts."""
+        """Remove the account with this key from the cache. If `key` is "", remove all accounts."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
@@ -140,9 +140,9 @@ class Identities:
         return self.directory().sessions
 
     def commit_author(self, actor: Actor) -> tuple[str, str]:
-        """Return the name and email of the author of the actor's commits.
+        """Return the name and e-mail address of the author to record in the actor's commits.
 
-        If the name or email is "", `git.committer` is used instead.
+        If one of them is "", the value in `git.committer` is used instead.
         """
         if actor is OWNER:
             return "", ""
@@ -151,7 +151,7 @@ class Identities:
         return (user.username, user.email) if user else (_NO_EMAIL.sub("", actor.name[len("token:") :]), "")
 
     def actor_name(self, actor_key: str) -> str | None:
-        """Return the name for a key such as `user:7`, or None for a deleted user."""
+        """Return the name of the actor with a key such as `user:7`, or None if the user has been deleted."""
         kind, _, name = actor_key.partition(":")
         if kind != "user" or not name.isdigit():
             return name or kind
@@ -161,10 +161,10 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, allow_ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Return the actor that an Authorization header identifies. Raises UnauthorizedError.
+        """Return the actor identified by an Authorization header. Raises UnauthorizedError if it is invalid.
 
-        - `allow_ended`: whether to accept tokens of sessions that a password change has ended.
-        - `waits`: whether to wait for a database. If not, NeedsThreadPool is raised instead.
+        - `allow_ended`: whether to accept tokens of sessions that were ended by a password change.
+        - `waits`: whether to wait for a database server. If False, raise NeedsThreadPool instead of waiting.
         """
         credentials, _, role = authorization.partition(ROLE_MARK)
         actor = self._identify(credentials, settings, allow_ended=allow_ended, waits=waits)
@@ -222,7 +222,10 @@ class Identities:
 
 
 def _restrict_to_role(actor: Actor, role: str, settings: Settings) -> Actor:
-    """Limit an actor's permissions to those of a role. Raises ForbiddenError or ValidationError."""
+    """Limit an actor's permissions to those of a role.
+
+    Raises ForbiddenError if the actor may not read roles, and ValidationError if the role does not exist.
+    """
     if not actor.may("role", "find"):
         raise forbidden(actor, "role", "find", is_type=False)
     if role not in settings.roles:

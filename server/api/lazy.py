@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """Value created by the first call that succeeds. Thread-safe."""
+    """A value that is created by the first call and then kept. Thread-safe."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make, self._lock = make, RLock()

@@ -50,7 +50,7 @@ def budget_of(request: Request) -> Budget:
 
 
 def parameters(request: Request) -> dict[str, object]:
-    """Return the query parameters. Raises ValidationError."""
+    """Return the query parameters. Raises ValidationError if they can't be parsed."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
@@ -87,8 +87,8 @@ def not_found(request: Request) -> ApiError:
 def read_body(request: Request) -> object:
     """Parse a request body that is JSON or a form.
 
-    Return None if the body is empty or has another media type. Raises PayloadTooLargeError or
-    ValidationError.
+    Return None if the body is empty or has another media type. Raises PayloadTooLargeError if it is too
+    large, and ValidationError if it can't be parsed.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -147,7 +147,7 @@ def actor_of(request: Request, *, allow_ended: bool = False) -> Actor:
 def require_permission(request: Request, subject: str, action: str, *, allow_ended: bool = False) -> Actor:
     """Return the request's actor. Raises ForbiddenError if the actor lacks the permission.
 
-    If `allow_ended` is set, tokens of sessions that a password change has ended are accepted.
+    If `allow_ended` is set, accept tokens of sessions that were ended by a password change.
     """
     actor = actor_of(request, allow_ended=allow_ended)
     if not actor.may(subject, action):

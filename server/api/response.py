@@ -84,9 +84,10 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response. If it is a successful response to a read, it gets an entity tag.
+    """Encode a response. Successful responses to reads get an entity tag.
 
-    Raises BusyError or NeedsThreadPool if it can't compress a large body now.
+    Raises NeedsThreadPool if a large body can't be compressed on this thread, and BusyError if too many
+    requests are waiting.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
@@ -160,10 +161,10 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 
 
 def _useful_encoding(encoding: str, size: int, *, is_read: bool) -> str:
-    """Return the encoding to use for a body. Return "" if the body must not be compressed.
+    """Return the encoding to use for a body, or "" if the body must not be compressed.
 
-    Small bodies are not compressed. Large responses to writes are not compressed either, because a failed
-    compression would look like a failed write.
+    Small bodies are not compressed, nor are large responses to writes, because a failed compression would
+    look like a failed write.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (is_read or size <= FAST_COMPRESSION_BYTES) else ""
 

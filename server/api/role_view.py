@@ -1,4 +1,4 @@
-"""The header `Bifolio-Role`. With this header, a read returns what a caller with the named role would get."""
+"""The header `Bifolio-Role`, which limits a read to the permissions of the named role."""
 
 from urllib.parse import unquote
 
@@ -12,9 +12,9 @@ READ_ONLY_MESSAGE = "Requests with the header Bifolio-Role can only read"
 
 
 def narrow_to_role(environ: Environ) -> None:
-    """Add the role in the header `Bifolio-Role` to the Authorization header. `Identities.identify` reads it.
+    """Move the role from the header `Bifolio-Role` to the Authorization header, where `identify` reads it.
 
-    Raises ForbiddenError for a write, and ValidationError if the header is empty.
+    Raises ForbiddenError if the request is a write, and ValidationError if the header is empty.
     """
     if environ["REQUEST_METHOD"] not in READ_METHODS:
         raise ForbiddenError(READ_ONLY_MESSAGE)
@@ -32,7 +32,7 @@ def is_narrowed(environ: Environ) -> bool:
 def without_storage(representation: Representation) -> Representation:
     """Return the response with a header that forbids caching.
 
-    Without the header `Bifolio-Role`, the same caller gets another response.
+    Without the header `Bifolio-Role`, a cached response would be wrong for the same caller.
     """
     headers = without(representation.headers, "Cache-Control")
     return representation._replace(headers=(*headers, ("Cache-Control", NO_STORE)))

@@ -1,4 +1,4 @@
-"""Source maps: invisible characters in a string that tell a preview which attribute contains the string.
+"""Source maps: invisible characters that tell a preview which attribute a string comes from.
 
 The encoding is the same as in `@vercel/stega`: each character of JSON becomes four zero-width characters.
 """
@@ -85,7 +85,10 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add a mark to each string in a JSON response that comes from an attribute. Raises LimitError."""
+    """In a JSON response, add a mark to each string that comes from an attribute.
+
+    Raises LimitError if the marked response is too large.
+    """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
     # Long and fractional numbers are copied as text, because converting them could lose precision.
@@ -97,7 +100,7 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Marker of strings, which changes a parsed response in place."""
+    """Marker that adds marks to the strings of a parsed response in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema

@@ -27,7 +27,7 @@ _TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the body of a request to a webhook. If `drafts` is False, it contains only the ids of drafts."""
+    """Return the body of a request to a webhook. If `drafts` is False, drafts are reduced to their ids."""
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
     if event.is_media:
@@ -53,7 +53,7 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
     """Return the JSON of the event's document.
 
-    For a deleted document or a hidden draft, it contains only ids.
+    For a deleted document, or for a draft if `drafts_too` is False, it contains only ids.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {

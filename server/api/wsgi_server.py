@@ -64,7 +64,7 @@ SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Bind a socket without listening. Raises SetupError."""
+    """Bind a socket without listening. Raises SetupError if the address can't be used."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -92,7 +92,10 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Return a warning if users might be unable to sign in, or "". Raises SetupError."""
+    """Return a warning if users might be unable to sign in, or "" otherwise.
+
+    Raises SetupError if the server can't be started.
+    """
     check_state_folder(root)
     if settings.api.rate_limit:
         import_module("server.api.limiting.sharing").check_store(settings)
@@ -117,7 +120,7 @@ def worker_count(requested_count: int | None) -> int:
 class SharedResources:
     """Resources that all processes share.
 
-    `limited` and `transformations` count each client's requests and image transformations.
+    `limited` counts the requests of each client, and `transformations` counts its image transformations.
     """
 
     log: ChangeLog
@@ -143,9 +146,10 @@ def serve(
 ) -> None:
     """Serve a site until SIGTERM arrives or the next generation takes over.
 
-    - `ready`: a function that each worker of the first generation calls.
-    - `report`: a function that one of the processes calls after each change of files.
-    - `loaded_after`: in later generations, the end of the change log before the site was loaded.
+    - `ready`: a function that each worker of the first generation calls when it is ready.
+    - `report`: a function that one of the processes calls after each change to files.
+    - `loaded_after`: for later generations, the position at which the change log ended before the site was
+      loaded.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site = time.perf_counter(), shared.log, opened.site
@@ -231,7 +235,7 @@ def _prepare_worker(
 def make_hub(
     app: Entrance, monitored: MonitoredParts, shared: SharedResources, connections: Connections
 ) -> Hub:
-    """Create the sender of events to a worker's event streams."""
+    """Create the hub that sends events to a worker's event streams."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)

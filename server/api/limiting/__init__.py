@@ -1,1 +1,1 @@
-"""Rate limits, which count each client's requests across all workers and machines."""
+"""Rate limiting, based on each client's number of requests to all workers and machines."""

@@ -1,7 +1,7 @@
 """Request counts for each client, in memory that all workers share.
 
-A new client takes the slot of a client whose window (counting period) has ended, or else of the client with
-the fewest requests.
+The number of slots is fixed. A new client replaces a client whose window (counting period) has ended or,
+failing that, the client with the fewest requests.
 """
 
 import mmap
@@ -19,7 +19,7 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class UnsentCount:
-    """The number of a client's requests that have not yet been sent to the store."""
+    """The number of a client's requests that have not yet been sent to the shared store."""
 
     id: bytes
     count: int
@@ -41,7 +41,7 @@ class CountTable:
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
         """Add `amount` requests to the count of a client.
 
-        Return the new count, and when the client's counting period ends (Unix time).
+        Return the new count, and the Unix time at which the client's counting period ends.
         """
         places, now = self._places(client), time.time()
         with self._lock:
@@ -58,7 +58,7 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, min_count: int, max_clients: int) -> list[UnsentCount]:
-        """Return the unsent counts of the clients that have at least `min_count`, highest counts first."""
+        """Return up to `max_clients` unsent counts that are at least `min_count`, highest counts first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -70,7 +70,7 @@ class CountTable:
             return [UnsentCount(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
 
     def record_total(self, sent: UnsentCount, total: int, remaining_s: float) -> None:
-        """Record the number of a client's requests on all machines, which includes the requests in `sent`."""
+        """Set a client's count to `total`, which counts its requests to all machines, including `sent`."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:
@@ -95,5 +95,5 @@ class CountTable:
 
 
 def client_id(key: str) -> bytes:
-    """Hash a client's address, with the same result on all machines."""
+    """Return a hash of a client's address, which is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

@@ -1,4 +1,4 @@
-"""The rate limiter."""
+"""The rate limiter and its response headers."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Stores in PostgreSQL and Redis that count the requests on all machines."""
+"""Stores in PostgreSQL and Redis that count the requests to all machines."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -30,10 +30,10 @@ Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Store that counts the requests on all machines. Methods raise the errors of the database driver."""
+    """Store that counts the requests to all machines. Its methods raise the database driver's exceptions."""
 
     def add(self, counts: Iterable[UnsentCount], window_s: int) -> Totals:
-        """Add counts to the store, and return each client's total in its counting period."""
+        """Add counts to the store. Return the new total and the remaining seconds for each client."""
 
     def close(self) -> None: ...
 
@@ -64,7 +64,7 @@ class PostgresStore:
 
 
 class RedisStore:
-    """Store in Redis or Valkey. If several sites use the same server, each needs its own key prefix."""
+    """Store in Redis or Valkey. If several sites use the same Redis server, each needs its own key prefix."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}

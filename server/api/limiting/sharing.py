@@ -1,4 +1,4 @@
-"""Rate limits that multiple machines share. Requests never wait for the store."""
+"""Rate limits that multiple machines share through a store. Requests never wait for the store."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ def is_shared(settings: Settings) -> bool:
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if Redis is used, but its Python package is missing or its URL is invalid."""
+    """Raise SetupError if rate limits use Redis, but the package `redis` is missing or the URL is invalid."""
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -65,7 +65,6 @@ class CountSharingJob(Job):
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Send and receive request counts. Return the seconds until the next run. Raises JobFailedError."""
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)

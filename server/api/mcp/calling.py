@@ -51,7 +51,7 @@ def run_tool(tool: Tool, call: Call) -> Result:
 
 
 def _run_with_retry(tool: Tool, call: Call) -> Result:
-    """Run a tool. If the agent's branch is deleted or checked out in the meantime, run the tool again."""
+    """Run a tool. If the agent's branch is deleted or checked out during the run, run the tool again."""
     for _ in range(_MAX_REPEATS):
         try:
             return tool.run(call)
@@ -63,9 +63,9 @@ def _run_with_retry(tool: Tool, call: Call) -> Result:
 
 
 def _encode_result(result: Result, call: Call) -> Json:
-    """Encode a result for the client's protocol version.
+    """Encode a result as the client's protocol version requires.
 
-    Errors are encoded as text, because clients would check structured content against the output schema.
+    Errors are encoded as text, because structured content must match the tool's output schema.
     """
     image = [_image(result.image)] if result.image else []
     if not result.is_error and not call.json_as_text:
@@ -85,7 +85,7 @@ def _limited_size(result: Result, call: Call) -> int:
 
 
 def _shortened(result: Result) -> Result:
-    """Return the result of a write without its long values.
+    """Return a write's result without its long values, so that the response is small enough.
 
     If the response were an error instead, the agent would repeat the write.
     """

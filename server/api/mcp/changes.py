@@ -17,7 +17,7 @@ from server.events.resume import require_available
 log = logging.getLogger("bifolio")
 
 MIN_POLL_INTERVAL_S = 0.5
-# Finding changed files takes longer on a large site. It may take this part of the time.
+# Maximum share of the time spent on finding changed files, which takes longer on a large site.
 MAX_POLL_SHARE = 0.05
 BATCH_EVENTS = 500  # per database read
 MAX_EVENTS = 2000  # If there are more, they count as missed.
@@ -32,7 +32,7 @@ class NewEvents:
 
 
 class EventCursor:
-    """Position in the event log. Other processes may append events."""
+    """A position in the event log, from which new events are read."""
 
     def __init__(self, app: Entrance, authorization: str, database: EventDatabase) -> None:
         self._app, self._authorization, self._database = app, authorization, database
@@ -42,9 +42,9 @@ class EventCursor:
         self.pause_s = MIN_POLL_INTERVAL_S
 
     def read(self) -> NewEvents | None:
-        """Return the events that were added since the last call. The first call returns no events.
+        """Return the events since the last call, or None if the caller's permissions have changed since then.
 
-        Return None if the caller's permissions have changed.
+        The first call returns no events.
         """
         began = time.monotonic()
         try:

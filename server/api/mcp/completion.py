@@ -21,7 +21,7 @@ _TEMPLATE_ARGUMENTS: Mapping[str, Sequence[str]] = {
 
 
 def complete(request: Request) -> Json:
-    """Suggest values that begin with the typed text. Raises RpcError."""
+    """Suggest argument values that begin with the typed text."""
     argument = _object(request.params, "argument")
     name, typed = argument.get("name"), argument.get("value")
     names = _argument_names(_object(request.params, "ref"))

@@ -1,4 +1,4 @@
-"""The table of methods, for both transports."""
+"""The table of protocol methods, and the dispatch of messages to them."""
 
 import logging
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def respond(
 ) -> Json | Subscription | None:
     """Return the response to a message, or None if the message needs no response.
 
-    Raises RpcError, or ClientGone if the client has disconnected.
+    Raises RpcError if the method is unknown or fails, and ClientGone if the client has disconnected.
     """
     if message.id is None or not message.method:
         return None

@@ -1,4 +1,4 @@
-"""Explanations of errors to agents."""
+"""Explanations of errors, written for agents."""
 
 from http import HTTPStatus
 
@@ -61,10 +61,9 @@ def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool)
 
 
 def explain_forbidden(call: Call, error: Json) -> str:
-    """Return a sentence that names the missing permission, followed by a space.
+    """Return a sentence that names the missing permission, followed by a space, or "" if it is unknown.
 
-    Return "" if it can't be named. The sentence reveals nothing that the caller could not also learn from the
-    error or from `GET /access`.
+    The sentence contains only what the caller could also learn from the error or from `GET /access`.
     """
     reply = call.rest.send("GET", "/access")
     if reply.is_error or reply.body["data"]["caller"]["kind"] == "public":

@@ -1,4 +1,4 @@
-"""Fetching of files from the hosts in `mcp.upload_from`."""
+"""Downloads of files from the hosts in `mcp.upload_from`."""
 
 import time
 from collections.abc import Collection
@@ -20,7 +20,8 @@ def fetch(
 ) -> tuple[bytes, str]:
     """Return the content and media type of the file at a URL. Redirects are not followed.
 
-    Raises NotAllowedBySettingError, PayloadTooLargeError or ValidationError.
+    Raises NotAllowedBySettingError if the host is not in `hosts`, and PayloadTooLargeError or ValidationError
+    if the file can't be fetched.
     """
     host, port = _host_and_port_of(url)
     if not is_allowed_host(hosts, host, port):

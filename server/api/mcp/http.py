@@ -1,4 +1,4 @@
-"""The HTTP transport, POST /mcp."""
+"""The HTTP transport of the Model Context Protocol, `POST /mcp`."""
 
 from base64 import b64decode
 from binascii import Error as Base64Error
@@ -76,8 +76,8 @@ class ForeignOriginError(RpcError):
 def check_origin(environ: Mapping[str, Any], settings: Settings) -> None:
     """Raise ForeignOriginError if a browser sent the request from a page whose origin is not allowed.
 
-    The origins in `api.cors` are allowed, but `*` does not count. If the Host header is a loopback address,
-    loopback origins are allowed, too.
+    The origins listed in `api.cors` are allowed, but `*` has no effect here. If the Host header is a loopback
+    address, loopback origins are allowed, too.
     """
     origin = environ.get("HTTP_ORIGIN")
     if origin is None or origin in settings.api.cors:
@@ -104,7 +104,7 @@ def check_version_header(message: Message, environ: Mapping[str, Any]) -> None:
 
 
 def check_headers(message: Message, version: Version, environ: Mapping[str, Any]) -> None:
-    """Raise RpcError if a header is missing, or differs from the field of the message that it must repeat."""
+    """Raise RpcError if a required header is missing, or differs from its counterpart in the message."""
     wanted = {VERSION_HEADER: version.name, METHOD_HEADER: message.method}
     if message.method in NAMED_BY:
         wanted[NAME_HEADER] = str(message.params.get(NAMED_BY[message.method], ""))

@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class RpcError(BifolioError):
-    """An error response. `id` is None if it could not be read."""
+    """Error that is sent as a JSON-RPC response. `id` is None if the request's id could not be read."""
 
     def __init__(
         self, code: int, message: str, data: Json | None = None, id_: RequestId | None = None
@@ -100,7 +100,7 @@ def error_of(error: RpcError) -> Json:
 
 
 def encode(value: Any) -> bytes:
-    """Serialize a value on one line. Numbers keep all their digits."""
+    """Serialize a value as JSON on a single line. Numbers keep their full precision."""
     try:
         return orjson.dumps(value, default=_number, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The methods server/discover, initialize and ping."""
+"""The methods `server/discover`, `initialize` and `ping`."""
 
 from server.api.mcp.json_rpc import Json
 from server.api.mcp.protocol import VERSIONS, server_info

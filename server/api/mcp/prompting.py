@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A prompt's argument, whose value replaces `{name}` in the text."""
+    """An argument of a prompt. Its value replaces a placeholder in the text, such as `{branch}`."""
 
     name: str
     description: str
@@ -83,7 +83,7 @@ def list_prompts(request: Request) -> Json:
 
 
 def get_prompt(request: Request) -> Json:
-    """Return the text of a prompt, in which the arguments are replaced by their values. Raises RpcError."""
+    """Return the text of a prompt, with the values of its arguments inserted."""
     prompt = prompt_named(request.params.get("name"))
     arguments = _arguments(prompt, request.params.get("arguments", {}))
     max_bytes = request.settings.mcp.max_bytes

@@ -26,9 +26,9 @@ CACHE_MS = 3_600_000
 class Version:
     """A version of the protocol.
 
-    - `is_stateless`: whether each request names the version. If not, `initialize` names it once.
-    - `has_structured_content`: whether the result of a tool has a field for JSON.
-    - `unknown_method_status`: the HTTP status for an unknown method.
+    - `is_stateless`: whether every request names the protocol version. If False, only `initialize` names it.
+    - `has_structured_content`: whether the result of a tool has a separate field for JSON.
+    - `unknown_method_status`: the HTTP status of the response to an unknown method.
     - `resource_not_found`: the error code for a missing resource.
     """
 
@@ -58,9 +58,9 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def version_of(message: Message, default: Version) -> Version:
-    """Return the protocol version that a request names.
+    """Return the protocol version that a request names, or `default` if it names none.
 
-    If it names none, return `default`. Raises RpcError.
+    Raises RpcError if the version is not supported, or is required but missing.
     """
     meta = message.params.get("_meta")
     if isinstance(meta, dict) and VERSION_KEY in meta:

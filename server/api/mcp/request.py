@@ -1,4 +1,4 @@
-"""The request object for method handlers."""
+"""Data classes for requests and for the methods that handle them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NOT_FOUND: Json = {"error": {"status": 404, "name": "NotFoundError", "message": 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, and the parts of the server that its method may use.
+    """A request to a method, together with the objects that the method needs.
 
     `subscribed` maps URIs to subscribed resources. It is None if the connection can't receive notifications.
     """
@@ -31,10 +31,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of the protocol.
+    """A method of the protocol. `run` raises RpcError if the request is invalid or can't be fulfilled.
 
-    - `in_stateless`: whether stateless protocol versions have the method.
-    - `in_handshake`: whether the other protocol versions have the method.
+    - `in_stateless`: whether the stateless versions of the protocol have the method.
+    - `in_handshake`: whether the versions that begin with a handshake (`initialize`) have the method.
     """
 
     run: Callable[[Request], Json | Subscription]

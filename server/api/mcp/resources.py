@@ -1,4 +1,4 @@
-"""The methods for resources: documents' files and content types' schemas."""
+"""The methods for resources, which are the files of documents and the schemas of content types."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def list_templates(request: Request) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _PageStart:
-    """Start of a page: the index of a content type, and the index of a resource of this content type."""
+    """The start of a page, given by the indexes of a content type and of one of its resources."""
 
     type_number: int = 0
     start: int = 0
@@ -159,7 +159,7 @@ def _short(title: str) -> str:
 
 
 def read_resource(request: Request) -> Json:
-    """Return a resource's text. Raises RpcError."""
+    """Return the text of a resource."""
     uri = request.params.get("uri")
     match read_uri(uri, request.rest):
         case DocumentUri() as document:
@@ -182,7 +182,7 @@ def read_resource(request: Request) -> Json:
 def _document_text(request: Request, document: DocumentUri) -> tuple[str, str]:
     """Return the media type and text of a document's file.
 
-    If the caller may not read files, return the document as Markdown from the REST API.
+    If the caller may not read files, return the document as Markdown from the REST API instead.
     """
     path = content_path(document.type, document.document_id)
     send, query = request.rest.send, document.version
@@ -215,7 +215,7 @@ def listen(request: Request) -> Subscription:
 
 
 def subscribe(request: Request) -> Json:
-    """Notify the client on this connection when a resource changes. Raises RpcError."""
+    """Subscribe the client on this connection to changes to a resource."""
     connection = _subscribed(request)
     if len(connection) >= MAX_URIS:
         raise RpcError(

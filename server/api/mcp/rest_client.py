@@ -40,9 +40,9 @@ _DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response.
+    """A response from the REST API.
 
-    - `headers`: header values by name. The names are in lower case.
+    - `headers`: the values of the headers, by name in lower case.
     - `body`: the parsed JSON, or bytes if the response is not JSON.
     """
 
@@ -66,7 +66,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class DocumentVersion:
-    """A document version, as the REST API addresses it."""
+    """The parameters that identify a document version in the REST API."""
 
     type: Type
     document_id: str
@@ -92,10 +92,9 @@ class RestClient:
     ) -> Reply:
         """Send a request. Raises ClientGone if the MCP client has disconnected.
 
-        - `path`: the path, which is not percent-encoded.
+        - `path`: the path, not percent-encoded.
         - `body`: an Upload, or a value that is sent as JSON.
-        - `max_bytes`: the maximum size of the response body. If the response is larger, it is returned
-          without its body.
+        - `max_bytes`: the maximum size of the response body. A larger body is left out of the reply.
         """
         try:
             query_text = untrusted_query_string(query) if query else ""
@@ -122,7 +121,7 @@ class RestClient:
         return Context().run(_send, self._app, environ, max_bytes)
 
     def delete_new_branch(self, name: str, commit: str) -> None:
-        """Delete a new branch that has not been written to. Needs no permission."""
+        """Delete a new branch to which nothing has been written. The caller needs no permission for this."""
         try:
             remove_new_branch(self._app.site.root, name, commit)
         except GitError as error:
@@ -141,10 +140,10 @@ class RestClient:
     def document_versions_at(
         self, paths: Sequence[str], branch: str, *, for_writing: bool = False
     ) -> list[DocumentVersion | None]:
-        """For each path, return its document version, or None if no document can be there.
+        """For each path, return the document version that it belongs to, or None if it can't belong to any.
 
-        The version may be hidden from the caller. Raises UnauthorizedError, or ForbiddenError if the caller
-        may not read files.
+        The version may not exist, or may be hidden from the caller. Raises UnauthorizedError or
+        ForbiddenError if the caller may not read files.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
         state = self._app.source_state(environ, branch, to_write=for_writing)
@@ -156,9 +155,9 @@ class RestClient:
         return [_version_of(claims[path], ids.get(path)) for path in paths]
 
     def type_named(self, name: str) -> Type | None:
-        """Return the type with this API id or uid, even if the caller can't see the type.
+        """Return the content type with this API id or uid, or None if there is no such type.
 
-        Return None if there is none.
+        The caller may lack the permission to see the type.
         """
         types = self._app.site.state.schema.content_types
         return next((t for t in types if name in (t.singular, t.plural, t.uid)), None)
@@ -176,7 +175,7 @@ def _key(header: str) -> str:
 
 
 def content_path(type_: Type, document_id: str = "", action: str = "") -> str:
-    """Return a REST path, not percent-encoded."""
+    """Return the REST path of a type, document or action. Slashes in the id are replaced with `%2F`."""
     name = type_.plural if type_.kind == "collectionType" else type_.singular
     path = "/".join(part for part in ("/api", name, document_id.replace("/", "%2F")) if part)
     return f"{path}/actions/{action}" if action else path

@@ -1,4 +1,4 @@
-"""The identity of an agent started with `bifolio mcp --as ROLE`."""
+"""The identity of an agent that is started with `bifolio mcp --as ROLE`."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ PREFIX = "agent:"
 
 
 class RoleIdentities(Identities):
-    """Identities of a process in which every request has the same role."""
+    """Identities for a process in which all requests have the same role."""
 
     def __init__(self, role: str, *others: Any, **more: Any) -> None:
         super().__init__(*others, **more)

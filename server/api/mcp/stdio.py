@@ -88,7 +88,7 @@ class _Connection:
         settings = self._app.site.current().settings
         version = version_of(message, self._default)
         if message.method in _SUBSCRIBING:
-            self._notify()  # A new subscription begins after the changes until now.
+            self._notify()  # A new subscription must not report earlier changes.
         response = respond(message, version, self._rest, settings, self._subscribed)
         if message.method == INITIALIZE:
             self._default = version

@@ -65,7 +65,7 @@ class WatchedResource:
 class Subscription:
     """The resources that a client watches.
 
-    - `id`: the id of the request `subscriptions/listen`, or None for resources from `resources/subscribe`.
+    - `id`: the id of the `subscriptions/listen` request, or None if the client used `resources/subscribe`.
     - `watches_list`: whether the client also watches the list of resources.
     """
 
@@ -111,7 +111,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFrames:
-    """Encoder of notifications for an event stream (server.events.stream.Frames)."""
+    """Encoder of notifications for an event stream. It implements `server.events.stream.Frames`."""
 
     subscription: Subscription
     selection: Selection = SELECTION
@@ -140,10 +140,10 @@ def _frame(message: Json) -> bytes:
 
 
 def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: Settings) -> Subscription:
-    """Parse the `notifications` parameter of `subscriptions/listen`. Raises RpcError.
+    """Parse the `notifications` parameter of `subscriptions/listen`. Raises RpcError if it is invalid.
 
-    Unsupported kinds of notifications and repeated URIs are ignored. URIs of resources that can't exist, or
-    that the caller can't see, are ignored, too.
+    Unsupported kinds of notifications and repeated URIs are ignored, and so are URIs of resources that can't
+    exist or that the caller can't see.
     """
     if not isinstance(wanted, dict):
         raise RpcError(INVALID_PARAMS, '"notifications" must be an object')
@@ -162,7 +162,7 @@ def read_subscription(id_: RequestId, wanted: Any, rest: RestClient, settings: S
 
 
 def parse_watched(uri: object, rest: RestClient, settings: Settings) -> WatchedResource | None:
-    """Return the resource with this URI, or None if it can't exist. Raises RpcError."""
+    """Return the resource with this URI, or None if it can't exist. Raises RpcError if the URI is invalid."""
     found = read_uri(uri, rest)
     if found is None:
         return None

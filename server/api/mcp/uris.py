@@ -33,9 +33,9 @@ class SchemaUri:
 
 
 def read_uri(uri: object, rest: RestClient) -> DocumentUri | SchemaUri | None:
-    """Parse a URI. Returns None if its resource can't exist.
+    """Parse a URI, or return None if no resource can have this URI.
 
-    Raises RpcError if the URI is not a string, or its query is invalid.
+    Raises RpcError if the URI is not a string, is too long, or has an invalid query.
     """
     if not isinstance(uri, str) or len(uri) > MAX_URI_CHARS:
         raise RpcError(INVALID_PARAMS, f'"uri" must be a string of at most {MAX_URI_CHARS:,} characters')

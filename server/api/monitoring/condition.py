@@ -29,11 +29,11 @@ BEHIND_STATUS = "behind"
 class ServerStatus:
     """A server's status.
 
-    - `accounts`, `events`, `media`: the status of each part, such as READY_STATUS.
+    - `accounts`, `events`, `media`: the status of the accounts database, the event log and the media bucket.
     - `commits`: the number of writes that have not been committed yet.
     - `last_event`: the number of the last event.
-    - `deliveries`: the number of waiting deliveries by webhook.
-    - `remote`: None if the site has no git remote.
+    - `deliveries`: the number of waiting deliveries for each webhook.
+    - `remote`: None if the site does not fetch from a git remote.
     - `push`: None if the site does not push to a git remote.
     """
 
@@ -54,7 +54,7 @@ class ServerStatus:
     def as_json(self, *, detailed: bool = False) -> Mapping[str, Any]:
         """Return the JSON for `/_health/ready`.
 
-        If `detailed` is set, it contains branches, reasons and paths, too.
+        If `detailed` is set, it also contains branches, commits, error messages and file paths.
         """
         return {
             "content": READY_STATUS,
@@ -126,7 +126,7 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def count_versions(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (type, locale, status, count) of the document versions."""
+    """Yield the number of document versions for each content type, locale and status."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}

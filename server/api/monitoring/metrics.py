@@ -1,4 +1,4 @@
-"""Prometheus metrics."""
+"""The server's Prometheus metrics."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Prometheus collector."""
+    """Collector of the server's Prometheus metrics."""
 
     def __init__(self, site: Site, monitored: MonitoredParts, condition: Callable[[], ServerStatus]) -> None:
         self._site, self._condition = site, condition

@@ -43,9 +43,9 @@ _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """The durations of a route's requests.
+    """Histogram of the durations of a route's requests.
 
-    - `counts`: the number of requests in each bucket of a histogram, whose bounds are BUCKET_BOUNDS_S.
+    - `counts`: the number of requests in each bucket of the histogram (see BUCKET_BOUNDS_S).
     - `seconds`: the sum of all durations.
     """
 
@@ -64,14 +64,14 @@ class RequestCounts:
         self._place = 0
 
     def register_worker(self, worker: int) -> None:
-        """Use the memory slot with this number. Every worker must call this method first."""
+        """Select the memory slot for this worker. Every worker must call this method first."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
         self._numbers[self._place + _PROCESS] = os.getpid()
 
     def count(self, path: str, method: str, status: int, seconds: float | None) -> None:
-        """Count a response. `seconds` is None for event streams."""
+        """Count a response. `seconds` is the duration of the request, or None for event streams."""
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
@@ -92,9 +92,9 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def request_counts(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield (route, method, status, count).
+        """Yield the number of requests for each route, method and status.
 
-        The status 0 stands for all statuses that are not in STATUSES.
+        The status 0 stands for all statuses that are not listed in STATUSES.
         """
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
@@ -131,7 +131,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Counter of a process's requests, which can also log them."""
+    """Observer that counts a process's requests and, if `log` is set, logs them."""
 
     def __init__(self, counts: RequestCounts, cached_bytes: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, cached_bytes, log
@@ -143,10 +143,7 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def response_headers(self, environ: Environ) -> tuple[Header, ...]:
-        """Return the headers to add to the response.
-
-        Also store the request id for this thread's log messages.
-        """
+        """Return extra headers for the response, and store the request id for this thread's log messages."""
         if not self._log:
             return ()
         request_log.set_request_id(environ[REQUEST])
@@ -169,7 +166,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class MonitoredParts:
-    """The parts of a server that are monitored. Each process must call `notices.start`."""
+    """The parts of a server that are monitored. Each process must call `notices.start` after forking."""
 
     recorder: Recorder
     counts: RequestCounts = field(default_factory=RequestCounts)

@@ -113,7 +113,7 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and definition of each error response. A name is, for example, `Error404`."""
+    """Yield the name, such as `Error404`, and the definition of each error response."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

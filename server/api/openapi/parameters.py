@@ -170,7 +170,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name, such as `Article.fields`, and definition of each parameter."""
+    """Yield the name, such as `Article.fields`, and the definition of each parameter for a content type."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -243,7 +243,8 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 def example_documents(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
     """Return the examples `plain`, `populated` and `input` for a content type.
 
-    They show a document that the public may read. If there is none, an example of `input` is invented.
+    They show a document that the public may read. Without such a document, only `input` is returned, with
+    invented values.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)

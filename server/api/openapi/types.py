@@ -1,6 +1,6 @@
 """JSON Schemas of content types and components.
 
-Relations to types that the caller can't `find` are left out.
+Relations to types for which the caller lacks the permission `find` are left out.
 """
 
 from collections.abc import Iterator, Mapping

@@ -101,7 +101,7 @@ def value_schema(attribute: Attribute) -> JsonSchema:
 
 
 def input_value_schema(attribute: Attribute) -> JsonSchema:
-    """Return the schema that a scalar attribute has in a request body."""
+    """Return the schema of a scalar attribute in request bodies."""
     schema = {**BODY_VALUES[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
         patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]

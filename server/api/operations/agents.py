@@ -1,4 +1,4 @@
-"""The operation POST /mcp, the Model Context Protocol (docs/agents.md)."""
+"""The operation `POST /mcp` for the Model Context Protocol (docs/agents.md)."""
 
 from server.api.operations.operation import Area, Operation
 from server.api.operations.permission import may_send_files

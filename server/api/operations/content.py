@@ -189,9 +189,9 @@ CONTENT = Area(
 
 
 def parse_content_path(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return the content type and the document id in a path, or None for other paths.
+    """Return the content type and the document id that a path names, or None for any other path.
 
-    In the path of a list, the id is "".
+    In the path of a list or a single type, the id is "".
     """
     # As in WSGI, each character represents one byte.
     parts = path.split("/", 4)  # "", "api", the type, the id, and "" for a trailing slash

@@ -28,7 +28,7 @@ def ref(name: str, section: str = "schemas") -> JsonSchema:
 
 
 def parameter_refs(*names: str) -> list[JsonSchema]:
-    """Return references to shared parameters. References to undefined ones are removed later."""
+    """Return references to shared parameters. The references to undefined parameters are removed later."""
     return [ref(name, "parameters") for name in names]
 
 

@@ -21,7 +21,7 @@ CONVERTERS: Mapping[str, str] = {
     "user": r"(?!(?:me|count)/?$)[^/]+",
     "file": r"(?!page/?$)[^/]+",
 }
-# Names of handler arguments for path variables, where they differ from the variable's name in snake case.
+# Names of handler arguments for path variables, if they differ from the variable's name in snake case.
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
@@ -90,7 +90,7 @@ class Docs:
 class Operation:
     """A row in the table of operations.
 
-    - `path`: the path as in OpenAPI, but a variable can have a converter (CONVERTERS) after a colon.
+    - `path`: the path as in OpenAPI, except that a variable can name a converter, as in `{id:file}`.
     - `permission`: the permission that is always required. A handler can require further permissions.
     - `docs`: the OpenAPI definition, or a string that explains why there is none.
     - `max_body`: the maximum size of the request body in bytes, or None for the site's limit on uploads.
@@ -100,10 +100,10 @@ class Operation:
     - `branch`, `dry_run`: whether the operation supports the query parameter `branch` or `dryRun`.
     - `branch_only`: whether tokens that may write only to branches can use the operation without the
       parameter `branch`.
-    - `commits`: when a write becomes a git commit.
+    - `commits`: whether a write becomes a git commit.
     - `slash`: whether the path can end with a slash.
-    - `always_fails`: whether the only response is an error with advice. The header `Allow` omits such
-      operations.
+    - `always_fails`: whether the response is always an error that says what to do instead. The header `Allow`
+      omits such operations.
     - `kind`: the kind of content type that the operation is for, or "" for both kinds.
     """
 
@@ -139,10 +139,10 @@ class Operation:
 class Area:
     """Operations whose paths begin with the same prefixes.
 
-    An unknown path with such a prefix belongs to the area, too.
+    Unknown paths with one of these prefixes also belong to the area.
 
-    - `parts`: the prefixes. Each is one path segment, or `api/` and another segment. If it ends with a
-      hyphen, the segment can continue with any text.
+    - `parts`: the prefixes. Each is one path segment, or `api/` and another segment. After a prefix that ends
+      with a hyphen, the segment can continue with any text.
     - `takes_at`: whether reads support the parameter `at`, which selects a past commit.
     - `varies_by_commit`: whether responses have a `Bifolio-Commit` header.
     - `uses_current_settings`: whether a response for a past commit depends on current settings, so it is not

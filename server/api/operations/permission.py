@@ -24,7 +24,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class PermissionCheck:
-    """Check that an actor has the permission for each of the actions on a subject."""
+    """Check that an actor has the permissions for all `actions` on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -43,7 +43,7 @@ def may(subject: str, *actions: str) -> PermissionCheck:
 class TypePermissionCheck:
     """Check that an actor has the permission for an action on the content type in the path.
 
-    - `drafts`: whether it is enough if the actor has the permission for drafts.
+    - `drafts`: whether a permission that covers only drafts is sufficient.
     - `needs_drafts`: whether the check fails for content types without drafts.
     """
 

@@ -1,4 +1,4 @@
-"""Handler for `/access`, the caller's identity and permissions."""
+"""Handler for `/access`, which returns the caller's identity and permissions."""
 
 from flask import Response, request
 

@@ -59,7 +59,7 @@ def bind(handles: Handlers, database: EventDatabase) -> None:
 
 
 def _json_rpc_error(error: ApiError) -> Response:
-    """Return an error of the REST API as a JSON-RPC error, because MCP clients show no other errors."""
+    """Return an error of the REST API as a JSON-RPC error, because MCP clients do not show other errors."""
     shown = error_answer(error)
     assert isinstance(shown.body, bytes)
     body = {"jsonrpc": "2.0", "id": None, **json.loads(shown.body)}

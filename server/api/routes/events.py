@@ -115,7 +115,7 @@ def cache_tags_of_url(
 ) -> list[str]:
     """Return the cache tags of the response to a request for `url`, which is a path with an optional query.
 
-    Raises ValidationError, or any error that occurs when the document is read.
+    Raises ValidationError if `url` is not a string, and any error that reading the content raises.
     """
     if not isinstance(url, str):
         raise ValidationError(

@@ -115,7 +115,7 @@ def _parse_payload(body: bytes) -> Any:
 
 
 def _read_pushes(payload: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name and new commit of each branch that was pushed. An unknown commit is ""."""
+    """Yield the name and the new commit of each pushed branch. The commit is "" if it is unknown."""
     if not isinstance(payload, dict):
         return
     ref = payload.get("ref")

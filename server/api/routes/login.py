@@ -48,7 +48,8 @@ _SYSTEMS = {
 def check_password(request: Request, body: object) -> User:
     """Check the user name and password in a request body, and return the user.
 
-    Raises ValidationError, RateLimitError, or ApplicationError if the user is blocked or not confirmed.
+    Raises ValidationError if they are wrong, RateLimitError after too many attempts, and ApplicationError if
+    the user is blocked or not confirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -94,7 +95,7 @@ def require_active(user: User, settings: Settings) -> None:
 
 
 def login_response(request: Request, user: User, body: object = None) -> Response:
-    """Begin a session, and return its tokens and the user."""
+    """Begin a session, and return a response with its tokens and the user."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:

@@ -184,9 +184,9 @@ def _attachment(form: Form) -> Attachment | None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Parse the form in the request, and store the files that it contains in `folder`.
+    """Context manager: parse the form in the request, and store its files in `folder`.
 
-    Files that are still there on exit are deleted. Raises StorageError.
+    On exit, files that have not been moved are deleted. Raises StorageError if the files can't be stored.
     """
     with ExitStack() as stack:
 

@@ -1,4 +1,4 @@
-"""Handler for GET /uploads/…."""
+"""Handler for `GET /uploads/…`, which sends media files."""
 
 import os
 import time
@@ -44,8 +44,9 @@ TOO_MANY_MESSAGE = (
 def bind(handles: Handlers, files: MediaFiles, counts: CountTable, is_busy: Callable[[], bool]) -> None:
     """Register the handler.
 
-    - `counts`: the number of each client's image transformations. Results from the cache are not counted.
-    - `is_busy`: a function that returns whether any requests other than those for media files are running.
+    - `counts`: the number of image transformations for each client. Results from the cache are not counted.
+    - `is_busy`: a function that returns whether the server is handling requests other than those for media
+      files.
     """
     images = Images(files, cores(), DOWNLOAD_TIMEOUT_S, is_busy)
 
@@ -134,7 +135,7 @@ def _send(media_file: MediaFile) -> Response:
 
 
 def _is_range_ignored(request: Request, size: int) -> bool:
-    """Return whether to ignore the Range header, and to send the whole file (RFC 9110, section 14.2)."""
+    """Return whether to ignore the Range header and send the whole file (RFC 9110, section 14.2)."""
     wanted = request.range
     if wanted is None:
         return False

@@ -1,6 +1,7 @@
-"""Functions that the handlers of writes call.
+"""Helpers for the handlers of writes.
 
-`dryRun` is a query parameter. If it were a `Prefer` header, a server could ignore it and write.
+A dry run is requested with a query parameter instead of a `Prefer` header, because a server that ignored the
+header would perform the write.
 """
 
 from collections.abc import Sequence
@@ -52,9 +53,10 @@ NAME_BRANCH = "name a branch other than the served one: ?branch=NAME"
 
 
 def switch_to_branch(writes: Writes) -> None:
-    """Let the request read and write the branch in the parameter `branch`.
+    """If the request has the parameter `branch`, switch it to this branch for reads and writes.
 
-    Do nothing if there is no such parameter. Raises ForbiddenError or ValidationError.
+    Raises ForbiddenError if the caller may not write to branches, and ValidationError if the parameter is
+    invalid or not supported.
     """
     environ, params = request.environ, _write_parameters()
     if "branch" not in params:
@@ -74,7 +76,7 @@ def switch_to_branch(writes: Writes) -> None:
 
 
 def enforce_branch_only() -> None:
-    """Raise ForbiddenError if the caller may write only to branches, and the write goes elsewhere."""
+    """Raise ForbiddenError if the caller may write only to branches, but does not write to one."""
     if request.method not in WRITE_METHODS or request.routing_exception or g.get("branch"):
         return
     operation = operation_of(request)

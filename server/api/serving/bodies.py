@@ -42,8 +42,8 @@ class Receiver:
     async def receive(self, exchange: Exchange, length: int | None, max_bytes: int) -> "Body":
         """Receive a body. If it is larger than `max_bytes`, it is not received completely.
 
-        `length` is the length of the body in bytes, or None if the body is chunked. Raises BusyError,
-        ClientGone, BadRequestError, RequestTimeoutError or StorageError.
+        `length` is the length of the body in bytes, or None if the body is chunked. Raises ClientGone if the
+        client disconnects, and an ApiError if the body is invalid or can't be stored.
         """
         body = Body(self)
         if length is not None and length > max_bytes:
@@ -62,7 +62,7 @@ class Receiver:
     def reserve(self, size: int, *, is_small: bool) -> None:
         """Reserve space for `size` bytes of a body. Raises BusyError if there is not enough space.
 
-        Small bodies can use some space that is reserved for them.
+        Some space is kept free for small bodies.
         """
         if self._room - size < (-SMALL_RESERVE_BYTES if is_small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
@@ -82,7 +82,7 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append bytes. Raises OSError, or BusyError if no space is left."""
+        """Append bytes. Raises BusyError if no space is left, and OSError if the file can't be written."""
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, is_small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size

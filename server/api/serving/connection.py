@@ -48,7 +48,7 @@ _BODILESS_STATUSES = (204, 304)
 class Server(Protocol):
     """The server that a connection belongs to.
 
-    `heads` is a cache of the environs of requests without a body.
+    `heads` caches the WSGI environs of requests without a body.
     """
 
     # A request that is cached takes 40 µs instead of 50.
@@ -64,11 +64,11 @@ class Server(Protocol):
     def handle(self, exchange: "Exchange") -> None: ...
 
     def postpone(self, connection: "Connection") -> None:
-        """Call the method `advance` of the connection in a later pass of the event loop."""
+        """Call the connection's `advance` method in a later iteration of the event loop."""
 
 
 class _InvalidHeadError(Exception):
-    """Error in a request's head. The argument is the HTTP status."""
+    """Error in a request's head. The argument is the HTTP status of the response."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -209,7 +209,6 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unacknowledged_bytes(self) -> int:
-        """Return the number of bytes that the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unacknowledged_bytes_of(
             self._transport.get_extra_info("socket")
         )
@@ -254,7 +253,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._since if is_waiting and not self._lingers else None
 
     def close_after_sending(self) -> None:
-        """Close the connection when all queued bytes have been sent. A request may be incomplete then."""
+        """Close the connection once all queued bytes have been sent, even if a request is incomplete."""
         self._transport.close()
 
     def abort(self) -> None:
@@ -325,7 +324,7 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def _advance(self) -> None:
-        """Handle the next request once the client has read most of the previous response."""
+        """Handle the next request if the client has read most of the previous response."""
         if self._advancing or self._is_postponed:
             return
         self._advancing = True
@@ -454,7 +453,10 @@ class Exchange:
         self._wake()
 
     async def read(self) -> bytes:
-        """Return the next bytes of the body, or b"" at its end. Raises BadRequestError or ClientGone."""
+        """Return the next bytes of the body, or b"" at its end.
+
+        Raises BadRequestError if the request is malformed, and ClientGone if the client has disconnected.
+        """
         continues = self._expects_continue and not self._received
         self._is_read = True
         if continues:

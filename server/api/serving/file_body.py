@@ -10,7 +10,7 @@ _READ_CACHED: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
 class FileBody:
-    """Response body that is read from a file, beginning at the current position.
+    """Response body that is read from a file, starting at the file's current position.
 
     It is used as `wsgi.file_wrapper` (PEP 3333).
     """

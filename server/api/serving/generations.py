@@ -1,7 +1,6 @@
-"""Generations of workers. A generation is forked from one process, so its workers share memory.
+"""Generations of workers. The workers of a generation share memory, because one process forks them all.
 
-If all documents of a large site change, a new process loads the site, and the next generation is forked from
-it.
+If all documents of a large site change, a new process loads the site and forks the next generation.
 """
 
 import logging
@@ -38,7 +37,7 @@ class Generation:
     """A generation of workers, and its pipes to the launcher.
 
     When the launcher writes a byte to `control_pipe`, the generation finishes its requests and exits. When
-    the pipe is closed, the generation exits immediately.
+    the pipe is closed, the generation exits within seconds.
     """
 
     number: int
@@ -67,10 +66,10 @@ class _Process:
 
 
 class Generations:
-    """Launcher of generations. It runs until it receives a signal.
+    """Launcher of generations. It runs until it receives a signal or another server takes over.
 
     - `serve`: a function that runs in a new process for each generation.
-    - `on_exit`: a function that is called when a generation that was replaced has exited.
+    - `on_exit`: a function that is called after a replaced generation has exited.
     - `renew`: a function that renews the lease on the site's folder. It returns the seconds until the next
       renewal.
     """
@@ -95,7 +94,7 @@ class Generations:
         self._failures = 0
 
     def run(self) -> int:
-        """Run until a signal or a takeover. Return the exit status."""
+        """Run until a signal arrives or another server has taken over. Return the exit status."""
         with catch_signals(lambda: (self._read, *self._takeovers.descriptors)) as arrived:
             while True:
                 wait = min((s for s in (self._fork_if_due(), self._renew()) if s is not None), default=None)
@@ -111,9 +110,9 @@ class Generations:
                     return 0
 
     def _fork_if_due(self) -> float | None:
-        """Fork the next generation if one was requested and its time has come.
+        """Fork the next generation if one was requested and the pause after a failure is over.
 
-        Return the seconds until it can be forked, or None if no generation is waiting to be forked.
+        Return the remaining seconds of the pause, or None if no generation is waiting to be forked.
         """
         if not self._is_requested or self._next is not None or self._is_taken_over:
             return None
@@ -208,7 +207,7 @@ class Generations:
     def _reap(self) -> int | None:
         """Reap processes that have ended.
 
-        If the first generation ended before it was ready, return the exit status.
+        If the first generation ended before it was ready, return its exit status.
         """
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)

@@ -143,7 +143,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Percent-encode a target's non-ASCII bytes, because some clients send raw UTF-8."""
+    """Percent-encode the non-ASCII bytes in a request's target, because some clients send raw UTF-8."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()

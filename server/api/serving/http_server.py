@@ -76,7 +76,7 @@ class Connections:
         return len(self._open)
 
     def unacknowledged_bytes(self, clients: Collection[str]) -> dict[str, int]:
-        """For each of the clients, return the number of bytes that it has not acknowledged. Thread-safe."""
+        """Return the number of bytes that each connected client has not acknowledged. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
@@ -152,7 +152,7 @@ class HttpServer:
         self._turns = PipelineTurns()
 
     def run(self) -> None:
-        """Serve until SIGTERM, then end event streams and finish other requests."""
+        """Serve until SIGTERM arrives, then end event streams and finish all other requests."""
         # `Connection.get_buffer` relies on the order in which this event loop makes its calls.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
@@ -322,7 +322,10 @@ class HttpServer:
             return _PoolReasons(error.costly, error.accounts, error.long)
 
     def _answer(self, environ: Environ) -> _Response | None:
-        """Return the app's response, or None if the client has left. Raises NeedsThreadPool."""
+        """Return the app's response, or None if the client has disconnected.
+
+        Raises NeedsThreadPool if the request can't run on this thread.
+        """
         told = self._observer.response_headers(environ)
         response: _Response | None
         try:
@@ -385,7 +388,7 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def max_connections() -> int:
-    """Raise the process's limit on open files, and return how many connections the new limit allows."""
+    """Increase the process's limit on open files, and return how many connections the new limit allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -36,7 +36,7 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs, and wait up to 5 seconds until they have ended."""
+        """Stop the jobs, and wait up to 5 seconds for them to end."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -57,7 +57,7 @@ def background_jobs(
     report: Report,
     tell_search: Callable[[str], None],
 ) -> Iterator[Job]:
-    """Yield a site's jobs. `tell_search` receives messages about the search index."""
+    """Yield a site's jobs. `tell_search` is a function that receives messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)

@@ -18,7 +18,7 @@ class Pipelined(Protocol):
 class PipelineTurns:
     """Queue of connections with pipelined requests.
 
-    Each pass of the event loop handles one request of each client.
+    Each iteration of the event loop handles one request of each client.
     """
 
     def __init__(self) -> None:
@@ -26,10 +26,7 @@ class PipelineTurns:
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule a call of the connection's `advance`.
-
-        Until then, the connection must not be added again.
-        """
+        """Schedule a call to the connection's `advance`. Do not add the connection again before this call."""
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

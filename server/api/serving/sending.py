@@ -151,7 +151,7 @@ async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> N
         while left > 0:
             part = body.read_cached() if isinstance(body, FileBody) else b""
             part = part or await asyncio.to_thread(next, parts, b"")
-            # A file that grows meanwhile must not send what a client would take for the next response.
+            # If the file has grown, the client would mistake the additional bytes for the next response.
             size = exchange.send(part[:left])
             left -= size
             await asyncio.sleep(0)  # Otherwise a client that reads fast would keep others waiting.

@@ -15,14 +15,17 @@ _BACKOFF_S = 0.2  # Pause after file descriptors or memory have run out.
 
 
 def unacknowledged_bytes_of(connection: Any) -> int:
-    """Return the number of unacknowledged bytes. Raises OSError."""
+    """Return the number of sent bytes that the client has not acknowledged.
+
+    Raises OSError if the connection is closed.
+    """
     if sys.platform == "darwin":
         return int(connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))
     return int(_INT.unpack(ioctl(connection.fileno(), _SIOCOUTQ, bytes(_INT.size)))[0])
 
 
 class Acceptor:
-    """Acceptor of connections from a socket that processes share. It accepts one connection at a time."""
+    """Acceptor of connections from a socket that several processes share. It accepts one at a time."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Supervisor that forks workers and replaces them. Workers exit with it."""
+"""Supervisor that forks workers and replaces those that exit. If it exits, its workers exit, too."""
 
 import logging
 import math
@@ -31,8 +31,7 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 class _Slot:
     """Slot for one worker.
 
-    `started_or_due_at` is the time when the worker started. If `pid` is 0, it is the time when the next one
-    is due.
+    `started_or_due_at` is the time when the worker started or, if `pid` is 0, when the next one is due.
     """
 
     number: int
@@ -64,7 +63,7 @@ class Supervisor:
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Run workers until a signal, then let them finish their requests."""
+        """Run workers until a signal arrives, then let them finish their requests."""
         control_pipe = () if self._control_pipe is None else (self._control_pipe,)
         with catch_signals(lambda: control_pipe) as arrived:
             while not any(number in END_SIGNALS for number in arrived(min(self._fork_due(), INTERVAL_S))):
@@ -99,7 +98,7 @@ class Supervisor:
     def _fork_due(self) -> float:
         """Fork the workers that are due.
 
-        Return the seconds until the next worker is due, or `inf` if there is none.
+        Return the seconds until the next worker is due, or `inf` if all workers are running.
         """
         now = time.monotonic()
         missing = [slot for slot in self._slots if not slot.pid]
@@ -200,7 +199,7 @@ def _pause(slot: _Slot) -> int:
 
 
 def describe_exit(status: int) -> str:
-    """Describe how a process ended, by its status from `waitpid`."""
+    """Describe how a process ended, based on its status from `waitpid`."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"ended with status {code}"
@@ -220,7 +219,7 @@ def catch_signals(
     """Yield a function that waits for signals.
 
     The function takes a timeout in seconds, and returns the numbers of the signals that arrived. It returns
-    early if a descriptor becomes readable. Signals that the process ignores are still ignored.
+    early if a descriptor becomes readable. Signals that the process ignored before remain ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):

@@ -28,7 +28,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class TakenOverSocket:
-    """The listening socket of a running server. That server continues to work until `answer` is called."""
+    """The listening socket of a running server. That server keeps running until `answer` is called."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other

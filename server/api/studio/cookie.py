@@ -22,7 +22,7 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 
 
 def authenticate_by_cookie(environ: Environ) -> None:
-    """Replace the request's cookie with an Authorization header. Do nothing if the cookie must not be used.
+    """Add an Authorization header with the token from the studio's cookie, if the cookie may be used.
 
     Raises ForbiddenError if a page of another origin sent the request, and UnauthorizedError if the owner's
     session is used on another machine.

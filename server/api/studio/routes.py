@@ -1,6 +1,6 @@
 """Handlers for the studio's page, files and sessions.
 
-No content type can be named `-`, so `/studio/-/` can contain files.
+The files are in `/studio/-/`, because no content type can be named `-`.
 """
 
 import re
@@ -111,7 +111,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
             session = spend_key(site.root, key) if isinstance(key, str) else None
         except OSError as error:
             raise UnavailableError() from error
-        # Somebody who is signed in opens the address again: the browser would log an error for a 400.
+        # If a signed-in user opens the address again, status 400 would make the browser log an error.
         if session is None and not (session := current_session()):
             raise ValidationError(USED_KEY_MESSAGE)
         return session

@@ -1,1 +1,1 @@
-"""The tools of the MCP server. Each sends one or more requests to the REST API."""
+"""The tools of the MCP server. Each tool sends one or more requests to the REST API."""

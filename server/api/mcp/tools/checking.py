@@ -91,7 +91,10 @@ _Key = tuple[str, str, str]
 
 
 def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
-    """Return the problems of the served site before a write. Return None if the write goes to a branch."""
+    """Return the keys of the served site's problems before a write.
+
+    Return None if the write goes to a branch, or if the problems are unknown.
+    """
     found = None if destination.branch else _served_problems(call)
     return None if found is None else frozenset(map(_key_of, found))
 

@@ -42,8 +42,8 @@ class Destination:
     - `branch`: the name of the branch, or "" for the served branch.
     - `exists`: whether the branch exists. If not, the first write creates it.
     - `commit`: the branch's last commit, or "" if it is unknown. For a new branch, it is the served commit.
-    - `no_branch_reason`: why the caller can't have a branch, or "" if it can.
-    - `lacks_permission`: whether the caller can't have a branch because it lacks a permission.
+    - `no_branch_reason`: why the caller can't write to a branch, or "" if it can.
+    - `lacks_permission`: whether the reason is a missing permission.
     """
 
     mode: WriteMode
@@ -71,10 +71,7 @@ class Destination:
 
 
 def default_destination(call: Call) -> Destination:
-    """Return the destination of writes that name no branch.
-
-    If that branch does not exist, it is not created.
-    """
+    """Return the destination of writes that do not name a branch. A missing branch is not created."""
     mode, caller = call.settings.mcp.write, _caller(call)
     if mode is WriteMode.DIRECT and caller.get("branchOnly"):
         mode = WriteMode.BRANCH
@@ -111,10 +108,10 @@ def _branches(call: Call) -> Mapping[str, Json]:
 
 
 def _own_branch(first_name: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the branch with the highest number that belongs to the caller.
+    """Return the caller's latest branch, which is the one with the highest number.
 
-    If there is none, or if that branch is checked out or merged, return a new branch. The new branch gets a
-    name that git can create: while `agent/a/b` exists, git can't create `agent/a`.
+    Return a new branch instead if the caller has none, or if the latest one is checked out or merged. Names
+    that git can't create are skipped: while `agent/a/b` exists, git can't create `agent/a`.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
     last = max((_number_of(each, first_name) for each in branches if _is_own(each, first_name)), default=0)
@@ -159,10 +156,9 @@ def branch_name(pattern: str, caller: Mapping[str, Any]) -> str:
 
 
 def write_destination(call: Call) -> Destination:
-    """Return the branch that the call names, or else the default.
+    """Return the branch that the call names, or the default branch if it names none.
 
-    If `mcp.write` is `branch`, a caller can name only its own branches. Raises ForbiddenError,
-    NotAllowedBySettingError or RestRequestError.
+    Raises ForbiddenError or NotAllowedBySettingError if the caller may not write to this branch.
     """
     mode, branch = call.settings.mcp.write, call.text("branch")
     if mode is WriteMode.NONE:
@@ -189,10 +185,9 @@ def write_destination(call: Call) -> Destination:
 def branch_for_write(
     call: Call, destination: Destination, dry_run: Callable[[], Reply] | None = None
 ) -> Iterator[None]:
-    """Create the branch if it does not exist. If the write then fails, delete the new branch.
+    """Context manager: create the branch if it does not exist. If the write then fails, delete it again.
 
-    If the branch does not exist and the caller has the permission `source.read`, `dry_run` is called before
-    the branch is created. Raises RestRequestError.
+    Before the branch is created, `dry_run` is called if the caller has the permission `source.read`.
     """
     if not destination.branch or destination.exists:
         yield
@@ -240,7 +235,7 @@ def write_body(reply: Reply, destination: Destination) -> Any:
 def describe_write(call: Call, destination: Destination, commit: str) -> Json:
     """Describe the branch that was written to, and how to review and merge it.
 
-    The command that merges the branch names `commit`, because more commits may follow.
+    The merge command names `commit` instead of the branch, because more commits may follow on the branch.
     """
     found: Json = {"commit": commit} if commit else {}
     if not destination.branch:

@@ -1,4 +1,4 @@
-"""Drafts that are published by an update that contains no status."""
+"""Drafts that an update publishes because it does not specify the status `draft`."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _UNPUBLISHED = ("draft", "modified")
 
 
 def documents_whose_draft_is_published(call: Call, destination: Destination) -> list[str]:
-    """Return the documents, such as article/fog, whose draft an `update` would publish.
+    """Return the names of documents, such as `article/fog`, whose drafts the call's updates would publish.
 
     Drafts that the caller may not read are left out.
     """

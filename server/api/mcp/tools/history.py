@@ -1,4 +1,4 @@
-"""The tools diff and history."""
+"""The tools `diff` and `history`."""
 
 from http import HTTPStatus
 
@@ -59,7 +59,7 @@ def history_path(call: Call, type_: Type) -> str:
 
 
 def history_body(call: Call, type_: Type, reply: Reply, at: Json | None = None) -> Json:
-    """Return the body of a history response. Raises NotFoundError or RestRequestError."""
+    """Return the body of a history response. Raises NotFoundError if the document does not exist."""
     if reply.status == HTTPStatus.NOT_FOUND and reply.body["error"]["message"] == NotFoundError.default:
         raise missing_document_error(call, type_, at or {})
     body: Json = body_of(reply)

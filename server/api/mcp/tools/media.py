@@ -1,4 +1,4 @@
-"""Media files in the tools find and get."""
+"""The tools `find` and `get` for media files."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -25,9 +25,9 @@ _ACCEPTED = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 
 def is_media(call: Call) -> bool:
-    """Return whether `type` stands for media files.
+    """Return whether the argument `type` refers to media files.
 
-    If a content type is named `upload`, it stands for that type instead.
+    The value `upload` refers to media files, unless a content type has this name.
     """
     return call.text("type") == MEDIA and call.rest.type_named(MEDIA) is None
 

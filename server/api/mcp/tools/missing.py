@@ -1,4 +1,4 @@
-"""Errors for missing documents and media files. If possible, they suggest a similar id."""
+"""Errors for missing documents and media files, which suggest a similar id if there is one."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def missing_document_error(call: Call, type_: Type, at: Json, details: Json | No
 
 
 def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
-    """Return the most similar id that the caller may find, or "" if none is similar."""
+    """Return the id most similar to `document_id` that the caller may find, or "" if none is similar."""
     if type_.kind == "singleType":
         return ""
     drafts = {"status": "draft"} if type_.draft_publish else {}
@@ -56,7 +56,7 @@ def similar_id(call: Call, type_: Type, document_id: str, at: Json) -> str:
 
 
 def missing_file_error(call: Call, at: Json) -> NotFoundError:
-    """Return an error that suggests a media file with a similar id."""
+    """Return the error for a missing media file. If possible, it suggests a similar id."""
     document_id = call.text("documentId")
     query = {"fields": ["documentId"], "pagination": {"pageSize": _MAX_IDS}, **at}
     query["filters"] = {"documentId": {"$startsWithi": document_id[:1]}}

@@ -1,4 +1,4 @@
-"""Requests about documents that a tool names by path."""
+"""Helpers for tools in which a file path identifies the document."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,10 @@ _OTHER_FILES = (f"{UPLOADS}/", "content-types/", "site.yaml")
 
 
 def version_at_path(call: Call, branch: str, *, for_writing: bool = False) -> DocumentVersion:
-    """Return the document version at `path`. Raises NotFoundError or ForbiddenError."""
+    """Return the document version for the call's `path` argument.
+
+    Raises NotFoundError if no document can have this path.
+    """
     path = call.text("path")
     [found] = call.rest.document_versions_at([path], branch, for_writing=for_writing)
     if found is None:
@@ -44,7 +47,7 @@ def missing_path_error(call: Call, version: DocumentVersion, branch: str) -> Not
 def _similar_paths(call: Call, version: DocumentVersion, at: Json) -> Iterator[str]:
     """Yield the paths of other versions of the document, then the paths of a document with a similar id.
 
-    If the caller may not read a path, "" is yielded instead.
+    For a version that does not exist or that the caller may not read, yield "" instead.
     """
     other = "draft" if version.status == "published" else "published"
     queries: tuple[Json, ...] = (source_query(version), {"locale": version.locale, "status": other}, {})

@@ -1,4 +1,4 @@
-"""The tools site_info, get_schema, find, get and search."""
+"""The tools `site_info`, `get_schema`, `find`, `get` and `search`."""
 
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
@@ -46,7 +46,7 @@ PAGE_TYPES = 200
 
 
 def site_info(call: Call) -> Result:
-    """Run the `site_info` tool. Like all tools, raises ApiError or RestRequestError."""
+    """Run the `site_info` tool. Like every tool, it raises ApiError or RestRequestError if it fails."""
     access = body_of(call.rest.send("GET", "/access"))["data"]
     overview = call.rest.send("GET", "/overview", {"limit": "1"})
     counts = {} if overview.is_error else overview.body["meta"]["counts"]
@@ -89,7 +89,6 @@ def _summary(described: Json, permissions: Json, counts: Json) -> Json:
 
 
 def _paginate(items: list[Json], call: Call) -> Json:
-    """Return one page of `items`, no larger than two thirds of the maximum result size."""
     page = int(call.arguments.get("page") or 1)
     size = int(call.arguments.get("pageSize") or PAGE_TYPES)
     offset = (page - 1) * size
@@ -165,9 +164,9 @@ def _example_data(operations: Json) -> Any:
 
 
 def _with_dependencies(names: list[str], all_schemas: Json, types: set[str]) -> Json:
-    """Return the named schemas and the schemas that they refer to.
+    """Return the named schemas, and all schemas that they refer to directly or indirectly.
 
-    The schemas named in `types` are replaced by a schema that allows any object.
+    Each schema named in `types` is replaced with a schema that allows any object.
     """
     found: Json = {}
     waiting = list(names)

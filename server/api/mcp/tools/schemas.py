@@ -21,5 +21,5 @@ BRANCH: Json = {"type": "string", "description": "Default: see site_info"}
 MESSAGE: Json = {"type": "string", "description": "Commit message"}
 PAGES: Json = {"page": POSITIVE, "pageSize": POSITIVE}
 LISTED: Json = {"data": LIST, "total": COUNT, "returned": COUNT, "next": OBJECT}
-# What every write returns about where it went.
+# The part of a write's result that describes the branch.
 WRITTEN: Json = {"branch": TEXT, "commit": TEXT, "review": OBJECT}

@@ -1,4 +1,4 @@
-"""The tools read_file and write_file."""
+"""The tools `read_file` and `write_file`."""
 
 from http import HTTPStatus
 
@@ -61,9 +61,9 @@ def read_file(call: Call) -> Result:
 
 
 def select_lines(text: str, first: int, last: int, max_chars: int) -> list[str]:
-    """Return the lines from `first` to `last`, counted from 1.
+    """Return the lines `first` to `last`, counted from 1.
 
-    Stop after the line that exceeds `max_chars`.
+    Stop after the line that makes the text longer than `max_chars` characters.
     """
     start = 0
     for _ in range(first - 1):

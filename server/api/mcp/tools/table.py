@@ -7,7 +7,7 @@ from server.api.mcp.tools import checking, history, reading, sources, uploading,
 from server.api.mcp.tools.tool import Tool
 
 _MODULES = (reading, writing, history, checking, sources, uploading)
-# The order in which an agent needs them.
+# In the order in which an agent needs them.
 _ORDER = (
     "site_info", "get_schema", "find", "get", "search", "write", "diff", "check", "history", "restore",
     "read_file", "write_file", "upload",

@@ -22,7 +22,7 @@ MEDIA = "upload"  # the `type` of media files
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool. `json_as_text` tells whether the client needs the JSON of the result as text."""
+    """A call to a tool. `json_as_text` is set if the client can only read JSON that is sent as text."""
 
     arguments: Mapping[str, Any]
     rest: RestClient
@@ -59,7 +59,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a tool. `summary` is one line."""
+    """The result of a tool. `summary` is a single line of text."""
 
     summary: str
     content: Json
@@ -114,7 +114,7 @@ class Tool:
 
 
 class RestRequestError(BifolioError):
-    """A failed request to the REST API."""
+    """Error for a failed request to the REST API."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -128,7 +128,7 @@ def body_of(reply: Reply) -> Any:
 
 
 def type_of(call: Call) -> Type:
-    """Return the content type that the argument `type` names. Raises NotFoundError."""
+    """Return the content type that the argument `type` names. Raises NotFoundError if it does not exist."""
     name = call.text("type")
     found = call.rest.type_named(name)
     if found is None:
@@ -148,9 +148,9 @@ def error_about_type(call: Call, type_: Type, error: ApiError) -> ApiError:
 
 
 def reject_locale(call: Call, type_: Type) -> None:
-    """Raise ValidationError if the site or content type lacks the locale.
+    """Raise ValidationError if documents of the content type can't have the requested locale.
 
-    The REST API ignores such a locale. An agent could mistake the text for a translation.
+    The REST API would ignore the locale, so the agent could mistake the result for a translation.
     """
     locale, available = call.text("locale"), call.settings.locales.available
     if type_.localized and locale not in ("", "*", "all", *available):
@@ -166,7 +166,7 @@ def reject_locale(call: Call, type_: Type) -> None:
 
 
 def fitting_count(items: Sequence[Any], max_bytes: int) -> int:
-    """Return how many items fit into `max_bytes` of JSON. Raises LimitError if the first is too large."""
+    """Return how many items fit into `max_bytes` of JSON. Raises LimitError if not even the first fits."""
     size = 0
     for number, item in enumerate(items):
         size += len(encode(item)) + 1
@@ -187,7 +187,7 @@ def _short_context(line: str) -> str:
 
 
 def cut_lists(content: Json, call: Call) -> Json:
-    """Shorten the lists in a result until the result fits, and tell in `note` which lists are shortened.
+    """Shorten lists in a result until it is small enough, and name the shortened lists in its `note`.
 
     This is used for the results of writes, because a successful write must not return an error.
     """
@@ -212,9 +212,9 @@ def too_large(size: int) -> LimitError:
 
 
 def fitting_page_size(offset: int, max_size: int) -> int:
-    """Return the size of a page that begins at `offset`.
+    """Return the largest possible size, up to `max_size`, of a page that begins at `offset`.
 
-    The size is at most `max_size`, and divides `offset`. For the first page, the size is a power of two.
+    `offset` must be a multiple of the size. For the first page, the size is a power of two.
     """
     if offset == 0:
         return 1 << (max_size.bit_length() - 1)

@@ -36,7 +36,7 @@ _BINARY = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file to upload. If its name was changed, `note` tells how."""
+    """A file to upload. If its name was changed, `note` describes the change."""
 
     content: bytes
     name: str
@@ -45,7 +45,7 @@ class _File:
 
 
 def upload(call: Call) -> Result:
-    """Run the `upload` tool. If `documentId` is given, it changes the description of that file."""
+    """Run the `upload` tool, which adds a file or, if `documentId` is given, changes a file's description."""
     destination = write_destination(call)
     access = body_of(call.rest.send("GET", "/access"))["data"]
     if "upload" not in access["permissions"].get("upload", ()):  # before a branch is made or a URL fetched
@@ -74,7 +74,7 @@ def upload(call: Call) -> Result:
 
 
 def _name_arguments(reply: Reply) -> Reply:
-    """Remove `fileInfo`, which the tool lacks, from an error's paths and messages."""
+    """Remove the parameter `fileInfo`, which the tool does not have, from an error's paths and messages."""
     if reply.status != HTTPStatus.BAD_REQUEST:
         return reply
     error = reply.body["error"]
@@ -96,10 +96,7 @@ def _name_arguments(reply: Reply) -> Reply:
 
 
 def _file_info(call: Call) -> Json:
-    """Return the description of a file, such as its caption, from the arguments.
-
-    An empty string clears a field.
-    """
+    """Return the file's description, such as its caption, from the call's arguments."""
     info = {key: call.arguments[key] for key in _DESCRIPTION if key in call.arguments}
     if not call.text("documentId"):
         return {key: value for key, value in info.items() if value is not None}
@@ -136,9 +133,9 @@ def _read_upload(call: Call) -> _File:
 
 
 def split_data_url(data: str) -> tuple[str, str]:
-    """Return the media type and the base64 text of a data URL, or of plain base64.
+    """Split a data URL into its media type and its base64 text. `data` can also be plain base64.
 
-    If `data` names no media type, it is `application/octet-stream`.
+    If `data` does not name a media type, return `application/octet-stream`.
     """
     found = _DATA_URL.match(data[:_MAX_PREFIX_CHARS])
     return (found[1] or _BINARY, data[found.end() :]) if found else (_BINARY, data)

@@ -1,4 +1,4 @@
-"""The tools write and restore."""
+"""The tools `write` and `restore`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -119,7 +119,7 @@ def _batch_operation(call: Call, number: int, argument: Json) -> Json:
 
 @contextmanager
 def _explain_not_found(call: Call, destination: Destination) -> Iterator[None]:
-    """If an operation fails with status 404, raise an error that suggests a document with a similar id."""
+    """Context manager: if an operation fails with status 404, raise an error that suggests a similar id."""
     try:
         yield
     except RestRequestError as error:

@@ -94,7 +94,7 @@ def _id_of(version: Version) -> str:
 
 
 def _blame_json(blame: Blame, commits_json: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON that tells which commits last changed an attribute. Raises LimitError."""
+    """Return the JSON that tells which commits last changed an attribute and each of its lines."""
     said = commits_json[_id_of(blame.version)]
     budget.write(len(dumps(said)))
     if not blame.lines:

@@ -63,7 +63,7 @@ def deleted_json(
 ) -> list[dict[str, Any]]:
     """Return the JSON of deleted documents. A document's title is included if its viewer may see it.
 
-    `viewers` contains one viewer for each of the documents, in the same order. Raises LimitError.
+    `viewers` contains the viewer of each document. Raises LimitError if the response is too large.
     """
     contents = values_of(store, [versions[0] for _, versions in documents], budget, viewers)
     name = title_of(type_)

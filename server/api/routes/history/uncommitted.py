@@ -27,7 +27,7 @@ from server.storage.git.repository import operation_in_progress
 
 
 def list_files(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with the uncommitted files and their changed attributes."""
+    """Return a response that lists the uncommitted files and their changed attributes."""
     state, params = caller.state, parameters(request)
     page = read_page_parameters(params, state.settings)
     found = list_uncommitted(site, past, caller, page)
