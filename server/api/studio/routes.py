@@ -1,6 +1,6 @@
 """Handlers for the studio's page, files and sessions.
 
-The files are in `/studio/-/`, because no content type can be named `-`.
+The URLs of the files begin with `/studio/-/`, because no content type can be named `-`.
 """
 
 import re
