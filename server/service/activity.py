@@ -1,4 +1,4 @@
-"""The caller's drafts and other people's changes, from the event log (docs/events.md)."""
+"""Recent activity: the caller's drafts, and changes by other people (docs/events.md)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "u
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The caller's drafts and other people's changes, newest first.
+    """Drafts that were last changed by the caller, and documents changed by other people, newest first.
 
-    Each list has at most MAX_LISTED entries; `other_count` counts all changes by other people. `log` is the
-    id of the event log, and `last` is the number of its last event.
+    `drafts` and `others` have at most MAX_LISTED entries each; `other_count` is the number of all documents
+    that other people changed. `log` is the id of the event log, and `last` is the number of its last event.
     """
 
     drafts: list[dict[str, Any]]
@@ -40,9 +40,10 @@ class Activity:
 
 
 def find_activity(database: EventDatabase, caller: Caller, since: int | None, name_of: NameOf) -> Activity:
-    """Find the caller's drafts. If `since` is given, also find other people's changes after this event.
+    """Find the drafts that were last changed by the caller.
 
-    At most MAX_EVENTS events are read. Raises StorageError.
+    If `since` is given, also find the documents that other people have changed after the event with this
+    number. Only the last MAX_EVENTS events are read. Raises StorageError if the event log can't be read.
     """
     bounds = database.bounds()
     start = max(bounds.first - 1, bounds.last - MAX_EVENTS)

@@ -1,4 +1,4 @@
-"""Suggestions for mistyped attributes, among those that the caller may see."""
+"""Suggestions for mistyped attribute names in queries."""
 
 from collections.abc import Iterator
 
@@ -13,9 +13,10 @@ _CREATORS = frozenset({"createdBy", "updatedBy"})
 
 
 def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
-    """Add a suggestion for a mistyped attribute to `error.details`.
+    """If a query contains a mistyped attribute, add the most similar name to `error.details`.
 
-    The message of the error is the same as in Strapi, so it does not change.
+    Only attributes that the actor may see are suggested. The error message does not change, because it is the
+    same as in Strapi.
     """
     type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
     if type_ is None or key in type_.columns or key in _CREATORS or not _may_see_type(type_, actor, schema):

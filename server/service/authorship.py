@@ -1,4 +1,4 @@
-"""Authorship of writes by commands: the user configured in git."""
+"""The author of changes made by commands: the user configured in git."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -10,9 +10,10 @@ COMMAND = Actor("command", everything=True)  # Trailers of commit messages conta
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command.
+    """Return the `Writes` object through which a command changes the site.
 
-    If no user is configured in git, the author of its writes is the `git.committer` setting.
+    Its changes are attributed to the user configured in git or, if none is configured, to the `git.committer`
+    setting.
     """
 
     def sign(_: Actor) -> tuple[str, str]:

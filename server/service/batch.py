@@ -29,11 +29,11 @@ _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser for a batch, in which operations can refer to earlier ones.
+    """Parser for a batch. Its operations can refer to the documents of earlier operations.
 
-    `ids` contains the id of each operation's document, or None if the operation deletes it. `single_ids` maps
-    the uids of single types to the ids of their new documents. `remaining_chars` limits how much text
-    references can still insert.
+    `ids` contains the document id for each operation parsed so far, or None if the operation deletes the
+    document. `single_ids` maps the uids of single types to the ids of their new documents. `remaining_chars`
+    is the number of characters that references may still expand to.
     """
 
     caller: Caller
@@ -43,10 +43,10 @@ class BatchReader:
     remaining_chars: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Parse the operations.
+        """Parse the operations and check their permissions.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error contains the number of the
-        operation.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error includes the number of the
+        operation that caused it.
         """
         writes = []
         for number, operation in enumerate(operations):

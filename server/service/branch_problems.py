@@ -1,6 +1,6 @@
 """Problems in files that a branch changed, and problems that these changes cause in other files.
 
-The more text and links a check reads, the more budget it spends.
+The more text and links a check reads, the more of the request's budget it uses.
 """
 
 from collections.abc import Collection, Iterator
@@ -47,7 +47,7 @@ class _CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BranchProblems:
-    """The problems at the commit `head`. Each comes with True if it did not exist at the commit `since`."""
+    """The problems at the commit `head`. Each is paired with True if it is new since the commit `since`."""
 
     since: str
     head: str
@@ -55,7 +55,7 @@ class BranchProblems:
 
 
 class BranchChecks:
-    """Cached checks of the files that a branch changed. This class is thread-safe."""
+    """Checks of the files that a branch changed, with a cache of the results. This class is thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self._past = past
@@ -64,10 +64,12 @@ class BranchChecks:
         self._results: Cache[tuple[str, str], _CheckOutcome] = Cache(_MAX_CACHE_BYTES, _size)
 
     def find(self, caller: Caller, since: str, head: str, paths: Collection[str] = ()) -> BranchProblems:
-        """Return the problems that the caller may see in files that differ between two commits.
+        """Return the problems, at the commit `head`, that are caused by changes since the commit `since`.
 
-        If `paths` is given, only problems in these files are returned. Relations to users are not checked.
-        Raises ForbiddenError, ConflictError, BusyError or LimitError.
+        Problems that the caller may not see are left out. If `paths` is given, only problems in these files
+        are returned. Relations to users are not checked. Raises ForbiddenError, ConflictError if the
+        configuration in one of the commits is invalid, BusyError, or LimitError if the changed files are too
+        large.
         """
         require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
         result = self._results.get((since, head))
@@ -129,9 +131,9 @@ def _visible_problems(
 def _check_commit(
     root: Path, past: PastState, paths: frozenset[str], removed: set[Key], budget: Budget
 ) -> tuple[DocumentProblem, ...]:
-    """Check the files at `paths`, and all relations to the documents and media files in `removed`.
+    """Return the problems in the files at `paths`, and all relations to documents or files in `removed`.
 
-    Raises LimitError.
+    Raises LimitError if the files are too large to check.
     """
     snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
     audit = _make_audit(root, past, paths | _published_paths(past, keys), budget)

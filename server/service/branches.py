@@ -56,7 +56,7 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """The branches of a site. Without the required permission, all methods raise ForbiddenError."""
+    """The branches of a site. Methods raise ForbiddenError if the caller lacks the required permission."""
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
@@ -77,9 +77,9 @@ class SiteBranches:
         return self._branches.all()
 
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
-        """For each branch, count the changed documents that the caller may see.
+        """Return the number of changed documents on each branch that the caller may see.
 
-        The count is None if a branch can't be compared. Raises BusyError.
+        The number is None if the branch can't be compared with the served branch. Raises BusyError.
         """
         caller.budget.take_turn()
         today = Layout(caller.state.schema, caller.state.settings)
@@ -92,9 +92,9 @@ class SiteBranches:
         return self._branches.merged()
 
     def create(self, caller: Caller, name: str, start: str = HEAD) -> Branch:
-        """Create a branch that starts at a commit, tag, branch or time.
+        """Create a branch that starts at a commit, at a tag, at another branch, or at a point in time.
 
-        Raises ValidationError, or ConflictError if the branch already exists.
+        Raises ValidationError if `name` or `start` is invalid, or ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -111,13 +111,17 @@ class SiteBranches:
     def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, PreconditionError, or ConflictError if the branch is checked out.
+        Raises NotFoundError, PreconditionError if the branch has changed, or ConflictError if it is checked
+        out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the changes on a branch that the caller may read. Raises NotFoundError."""
+        """Return the changes on a branch, without those that the caller may not see.
+
+        Raises NotFoundError if the branch does not exist.
+        """
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -136,11 +140,11 @@ class SiteBranches:
     def problems(
         self, caller: Caller, name: str, since: str = "", paths: Collection[str] = ()
     ) -> BranchProblems:
-        """Return the problems in files that a branch changed since the commit `since`.
+        """Return the problems in files that a branch has changed since the commit `since`.
 
-        By default, this is the commit at which the branch started. If `paths` is given, only problems in
-        these files are returned. Raises NotFoundError, ValidationError if `since` is not on the branch, or
-        LimitError.
+        If `since` is "", the files that have changed since the branch was created are checked. If `paths` is
+        given, only problems in these files are returned. Raises NotFoundError, ValidationError if the commit
+        `since` is not on the branch, or LimitError if the changed files are too large.
         """
         self.permit(caller, "find")
         past, head = self._past, self._branches.commit(name)
@@ -158,9 +162,10 @@ class SiteBranches:
         message: str = "",
         if_match: str | None = None,
     ) -> BranchMergeResult:
-        """Merge a branch into the branch `into` or, if that is "", into the served branch.
+        """Merge the branch `name` into the branch `into`. If `into` is "", merge it into the served branch.
 
-        Raises PreconditionError, or MergeConflictError if conflicts remain unresolved.
+        Raises PreconditionError if the branch has changed, or MergeConflictError if `resolution` does not
+        resolve all conflicts.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)

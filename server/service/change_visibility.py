@@ -1,4 +1,4 @@
-"""Filter that hides file changes in git."""
+"""Filter for changes to files in git that an actor may see."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter that shows an actor only those file changes that the actor may see."""
+    """Filter that hides those changes to files that an actor may not see."""
 
     actor: Actor
     current_layout: Layout
@@ -22,10 +22,10 @@ class ChangeFilter:
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def visible_part(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return the part of a change that the actor may see, or None if all of it is hidden.
+        """Return the part of a change that the actor may see, or None if the actor may see none of it.
 
-        If the actor may see only the old file, the result is a deletion. If the actor may see only the new
-        file, it is an addition. `commit` is None for an uncommitted change.
+        If only the file before the change is visible, the result is a deletion; if only the file after it, an
+        addition. `commit` is None for an uncommitted change.
         """
         if self.actor.everything:
             return change

@@ -19,7 +19,7 @@ def visible_message(
 ) -> str:
     """Return a commit's message, or a neutral message if the original could mention hidden content.
 
-    `hidden_paths` are the files in which the actor may see no change.
+    `hidden_paths` contains the changed files in which the actor may see none of the changes.
     """
     actor = changes.actor
     if actor.everything or (

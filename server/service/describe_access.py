@@ -37,7 +37,7 @@ ACCOUNT_SUBJECTS = {"auth", "user", "token"}
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return the caller, with permissions and content types, and the site, as JSON."""
+    """Return a JSON object with the site, the caller, and the caller's permissions and content types."""
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.pinned is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]

@@ -1,4 +1,4 @@
-"""Parser for writes of documents, with permission checks."""
+"""Parser for writes of documents. It also checks permissions."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ Body = tuple[Type, Mapping[str, Tree]]  # content type, and new value for each a
 
 
 class Verb(StrEnum):
-    """The kind of a write."""
+    """The kinds of writes."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -62,8 +62,8 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A request to write one document.
 
-    `if_match` is the entity tag of the version that the client read. If `merge` is set and the document has
-    changed since, an update is merged with the newer changes instead of being rejected.
+    `if_match` is the entity tag of the version that the client has read. If the document has changed since
+    then, an update is rejected or, if `merge` is set, merged with the newer changes.
     """
 
     type: Type
@@ -77,7 +77,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A permitted write. `query` selects the content of the response, or is None for an empty response."""
+    """A permitted write of one document. If `query` is None, the response is empty."""
 
     operation: Operation
     reader: Reader
@@ -91,7 +91,8 @@ class DocumentWrite:
     def render(self, state: State, document_id: str) -> Rendering:
         """Render the written version. After a deletion, the result is empty.
 
-        Raises LimitError, BusyError, or NotFoundError if the document has been deleted since the write.
+        Raises NotFoundError if the document has been deleted since the write, LimitError if the response is
+        too large, or BusyError.
         """
         if self.query is None:
             return Rendering(b"", "")
@@ -100,9 +101,10 @@ class DocumentWrite:
         return self._without_hidden_tag(rendering)
 
     def render_ids(self, state: State, document_id: str, note: str) -> Rendering:
-        """Render only the ids of the written document, and a note. No limits apply.
+        """Render a response that contains only a note and the ids of the written document.
 
-        Raises NotFoundError if the document has been deleted since the write.
+        This response is never too large. Raises NotFoundError if the document has been deleted since the
+        write.
         """
         if self.query is None:
             return Rendering(b"", "")
@@ -137,7 +139,7 @@ class DocumentWrite:
 def require_write(reader: Reader, verb: Verb, params: Params) -> None:
     """Raise ForbiddenError if the caller may not make this write.
 
-    Raises ValidationError if the content type does not support it.
+    Raises ValidationError if the content type does not support the verb.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
@@ -150,7 +152,10 @@ def require_write(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation that `require_write` has permitted. Raises ValidationError."""
+    """Parse an operation whose permissions `require_write` has checked.
+
+    Raises ValidationError if the operation is invalid.
+    """
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)

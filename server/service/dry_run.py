@@ -1,4 +1,4 @@
-"""The changes to files that a dry run would make, as unified diffs."""
+"""Diffs of the files that a write changes, or that a dry run would change."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A changed file. `action` is "create", "update" or "delete"; `lines` are a diff."""
+    """A changed file. `action` is "create", "update" or "delete". `lines` contains the lines of the diff."""
 
     path: str
     action: str
@@ -25,7 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the changes to files that the caller may see, sorted by path. Raises LimitError."""
+    """Yield those changes that the caller may see, sorted by path. Raises LimitError for a large diff."""
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)

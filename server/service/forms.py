@@ -1,4 +1,4 @@
-"""Validation of account forms, such as the form for signing in."""
+"""Validation of account forms, such as the sign-in form."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,7 +14,10 @@ _CONFIRMATION = "passwordConfirmation"  # field that must have the same value as
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the values in a form. Raises a ValidationError that lists all mistakes."""
+    """Return the values of a form's fields. `min_lengths` maps each field's name to its minimum length.
+
+    Raises a ValidationError that lists all invalid fields.
+    """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
         errors = [
@@ -51,10 +54,10 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inner_path: str) -> dict[str, Any]:
-    """Return the description of a mistake for the response. Secret values are not included.
+    """Return an entry for an error response that describes an invalid field. Secret values are left out.
 
-    `sentence` continues the field's name, for example "must be a string". `inner_path` is the path inside the
-    field's value.
+    `sentence` follows the name of the field in the message, for example "must be a string". `inner_path` is
+    the path to the error inside the field's value.
     """
     path = [name, *inner_path]
     message = f"{'.'.join(path)} {sentence}"

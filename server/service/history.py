@@ -1,4 +1,4 @@
-"""Comparing and restoring versions of documents, and finding the origin of each value."""
+"""The history of documents: comparing and restoring versions, and finding the origin of each value."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ HiddenUpdates = Mapping[str, Collection[str]]  # paths of documents, by commit i
 class DocumentHistory:
     """The versions of one document that the caller may see, newest first.
 
-    `params` are the parameters of the request. They select a locale and a status.
+    The parameters of the request, `params`, select a locale and a status.
     """
 
     caller: Caller
@@ -87,10 +87,11 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit, or None if it did not exist.
+        """Return the document's content at a commit, or None if the document did not exist.
 
-        If `commit` is "", the current files are read. If a draft is requested but does not exist, the content
-        of the published version is returned. If `may_see` returns False for a path, this file is left out.
+        If `commit` is "", the current content is returned. If the request selects the draft but there was
+        none, the content of the published version is returned. Files for whose paths `may_see` returns False
+        are ignored.
         """
         locale, status, _ = self.select_versions(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -112,7 +113,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A document changed by a commit. `action` is "create", "update", "delete" or "rename"."""
+    """A document that a commit changed. `action` is "create", "update", "delete" or "rename"."""
 
     path: str
     type: Type
@@ -124,11 +125,11 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions.
+    """The differences between an older and a newer version of a document.
 
-    `since` and `to` are the ids of commits. If `to` is "", the newer version is that of the current files. If
-    `since` is "", there was no earlier version, or both versions are current. `unread_keys` are the keys in
-    each version that the current schema does not have.
+    `since` is the commit of the older version, or "" if there is none or both versions are current. `to` is
+    the commit of the newer version, or "" if it is current. `unread_keys` lists, for each version, the keys
+    that are unknown or have invalid values according to the current schema.
     """
 
     differences: Mapping[str, Difference]
@@ -141,7 +142,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version that wrote each value, and all versions that were examined."""
+    """For each attribute, the version that last changed its value, and all versions that were examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -159,9 +160,10 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits, newest first, with the changed documents that the caller may see.
+        """Return all commits that changed visible documents, newest first, each with these documents.
 
-        Raises ForbiddenError, ValidationError, or ConflictError if there are no commits.
+        `since`, `author` and `type_` restrict the result. Raises ForbiddenError, ValidationError if one of
+        them is invalid, or ConflictError if there are no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -181,7 +183,7 @@ class Histories:
     ) -> DocumentHistory:
         """Return the history of a document. `document_id` is "" for a single type.
 
-        `action` is the history permission that the caller needs. Raises ForbiddenError, NotFoundError, or
+        Raises ForbiddenError if the caller lacks the history permission `action`, NotFoundError, or
         ConflictError if there are no commits.
         """
         require_history(caller, action)
@@ -205,7 +207,10 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, viewer)
 
     def deleted_documents(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return a type and its deleted documents. Raises the errors of `document_history`."""
+        """Return a content type, and its documents that have been deleted.
+
+        Raises the same errors as `document_history`.
+        """
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -223,10 +228,11 @@ class Histories:
         return visible_message(commit, timeline, changes, hidden.get(commit.id, ()))
 
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
-        """For each commit, return the updated files whose changes are all hidden from the caller.
+        """Return the paths of updated documents in which all changes are hidden from the caller, by commit
+        id.
 
-        If this can't be decided without comparing contents, at most MAX_EXAMINED updates are compared. Any
-        others count as hidden. Raises LimitError if the request costs too much.
+        At most MAX_EXAMINED updates are compared by content, where this is necessary; any others count as
+        hidden. Raises LimitError if the comparison takes too long.
         """
         if caller.actor.everything:
             return {}
@@ -246,10 +252,10 @@ class Histories:
         return hidden
 
     def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
-        """Return the versions in which the caller sees a change.
+        """Return the versions that contain a change which the caller may see.
 
-        If this can't be decided without comparing contents, at most MAX_EXAMINED versions are compared. Any
-        others are returned, too. Raises LimitError if the request costs too much.
+        At most MAX_EXAMINED versions are compared by content, where this is necessary; any others are
+        returned without a check. Raises LimitError if the comparison takes too long.
         """
         budget = history.caller.budget
         return [
@@ -263,9 +269,10 @@ class Histories:
         return find_visible_changes(store, versions, viewers, budget, default=unexamined)
 
     def historical_viewer(self, version: Version, viewer: Viewer, *, and_before: bool = True) -> Viewer:
-        """Return a viewer that also hides the attributes that were private at the version's commit.
+        """Return a copy of `viewer` that also hides attributes that were private when the version was
+        committed.
 
-        If `and_before` is set, attributes that were private at the parent commit are hidden, too.
+        If `and_before` is set, it hides attributes that were private at the parent commit, too.
         """
         commits = (version.parent if and_before else "", version.commit.id if version.commit else "")
         return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
@@ -274,10 +281,11 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare two versions. Each of `since` and `to` names a commit, tag, branch or time.
+        """Compare two versions of a document. `since` and `to` can be commits, tags, branches or times.
 
-        If `to` is "", it stands for the current files. If `since` and `since_status` are "", the older
-        version is the one before the last change. Raises ForbiddenError or ValidationError.
+        If `to` is "", the newer version is the current one. If `since` and `since_status` are "", the older
+        version is the one before the last change; if only `since` is "", the two versions differ only in
+        their status. Raises ForbiddenError or ValidationError.
         """
         locale, status, versions = history.select_versions()
         to = self.past.resolve(to) if to else ""
@@ -296,7 +304,10 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that wrote each value, or each line of a text. Raises LimitError."""
+        """Find out which version last changed each value, or each line of a text.
+
+        Raises LimitError if the comparison takes too long.
+        """
         locale, status, versions = history.select_versions()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         viewers = [
@@ -311,9 +322,9 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return CREATE if a new document must be created to restore this one, otherwise UPDATE.
+        """Return CREATE if a restore must create the document again, otherwise UPDATE.
 
-        Raises ForbiddenError.
+        Raises ForbiddenError if the caller may not make this write.
         """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
@@ -334,9 +345,9 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore `fields` to the values that they had at a commit, tag, branch or time.
+        """Restore the attributes in `fields` to their values at `at`: a commit, tag, branch or time.
 
-        Raises NotFoundError if there was no such version, or the errors of `Writes.write`.
+        Raises NotFoundError if the document did not exist then, or any error of `Writes.write`.
         """
         verb = self.require_restore(history)
         history, (content,) = self._contents_at(history, (self.past.resolve(at), status))
@@ -352,9 +363,9 @@ class Histories:
     def _contents_at(
         self, history: DocumentHistory, *sides: tuple[str, str]
     ) -> tuple[DocumentHistory, list[Content | None]]:
-        """Return the document's contents at several commits, and an adapted history.
+        """Return an adapted history, and the document's content at each of several commits.
 
-        The new history hides attributes that were private at any of these commits.
+        The adapted history also hides the attributes that were private at any of these commits.
         """
         schemas = [self._schema_at(commit, history) for commit, _ in sides]
         history = replace(history, viewer=history.viewer.also_hiding(*schemas))
@@ -383,8 +394,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        If the schema is invalid at a commit on the caller's branch, the last valid one before it is returned.
-        Raises ConflictError if it is invalid at any other commit.
+        If the schema was invalid then, return the last valid one before it. Raises ConflictError if it was
+        invalid and the commit is not on the caller's branch.
         """
         if not commit:
             return None
@@ -400,9 +411,9 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _commit_before_last_change(self, history: DocumentHistory, versions: list[Version], to: str) -> str:
-        """Return the commit before the last change up to `to` that the caller may see.
+        """Return the parent of the last commit, up to the commit `to`, whose change the caller may see.
 
-        Return "" if this change created the document.
+        Return "" if that commit has no parent, or `to` if the caller may see no change.
         """
         if to:
             self.past.log.update(to)

@@ -1,4 +1,5 @@
-"""Image transformation for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
+"""Transformation of images that is requested in URLs such as `/uploads/bay.jpg?width=800` (docs/images.md).
+"""
 
 import hashlib
 import os
@@ -61,7 +62,7 @@ _ImageFacts = tuple[str, ImageSize | None]  # a file's digest, and the image's d
 
 @dataclass(frozen=True, slots=True)
 class ParameterRedirect:
-    """Parameters to redirect to, because they have an allowed width."""
+    """A redirect to the same image with other parameters, which request an allowed width."""
 
     parameters: Mapping[str, str]
 
@@ -70,7 +71,7 @@ class ParameterRedirect:
 class BucketUrl:
     """The URL of a transformed image in the bucket.
 
-    `varies_by_accept` is set if the image depends on the Accept header.
+    `varies_by_accept` is set if the Accept header of the request determines the image's file format.
     """
 
     url: str
@@ -79,11 +80,11 @@ class BucketUrl:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """A client that requests an image.
+    """A client's request for an image.
 
     `count_transformation` is called before an image is transformed, and `count_bucket_search` before the
-    bucket is searched. Both can raise RateLimitError. `network` is the network that the request came from, or
-    "".
+    bucket is searched. Both can raise RateLimitError. `network` is the client's network, or "" if there is no
+    limit per client.
     """
 
     accepted_types: Collection[str]
@@ -120,7 +121,8 @@ class Images:
     ) -> MediaFile | ParameterRedirect | BucketUrl | None:
         """Return a transformed image, or where to find it. Return None if no transformation is requested.
 
-        `commit` is "" for the current files. Raises ValidationError, ForbiddenError, NotFoundError,
+        If `commit` is "", the current file is transformed. Raises ForbiddenError if a required signature is
+        missing, ValidationError if the transformation is not possible or not allowed, NotFoundError,
         RateLimitError, BusyError, StorageError, or any error of the bucket.
         """
         settings = self._files.site.state.settings.media
@@ -217,10 +219,11 @@ class Images:
     def _find_or_make(
         self, requests: list[DerivativeRequest], client: ClientRequest
     ) -> tuple[Derivative, DerivativeRequest]:
-        """Return the best image of `requests` that is in the cache. `requests` are sorted, best first.
+        """Return the best image that is already in the cache. `requests` lists the possible images, best
+        first.
 
-        If none is in the cache, the image of the last request is made. Images that would be better are made
-        in the background.
+        If none is in the cache, the last image of `requests` is fetched from the bucket or made. All better
+        images are then made in the background.
         """
         derivative = None
         for request in requests:
@@ -295,9 +298,9 @@ def _check_size(
 def _candidate_formats(
     requested: str, extension: str, settings: TransformSettings, accepted_types: Collection[str]
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
-    """Return the formats in which an image can be sent, best first.
+    """Return the file formats in which an image can be sent, best first.
 
-    With each format come the formats that are used instead if the image is smaller in them.
+    Each is paired with the formats that are used instead if they make the image smaller.
     """
     own = OWN_FORMATS[extension]
     if requested != AUTO:

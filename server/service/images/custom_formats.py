@@ -18,7 +18,7 @@ from server.storage.images.results import OWN_FORMATS, animation_limit, result_s
 class CustomFormats:
     """The transformations in the setting `media.formats`.
 
-    In the keys of cached fragments, `key` stands for these transformations.
+    `key` identifies them in the cache keys of rendered documents.
     """
 
     settings: MediaSettings

@@ -28,7 +28,7 @@ _WIDTHS = ("width", "w", "min-w", "max-w")  # parameters that set or limit the w
 def nearest_width(
     transformation: Transformation, requested: Mapping[str, Any], settings: TransformSettings
 ) -> int | None:
-    """Return the width to redirect to, or None if the requested width is allowed."""
+    """Return the allowed width to redirect to, or None if the requested width is allowed."""
     if not settings.widths or transformation.width is None or requested.keys() == {PRESET}:
         return None
     larger = [width for width in settings.widths if width >= transformation.width]
@@ -37,9 +37,10 @@ def nearest_width(
 
 
 def with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) -> Mapping[str, str]:
-    """Return the parameters with another width and without a signature.
+    """Return the parameters with a different width, and without the signature.
 
-    Limits that do not allow this width are removed. Raises ValidationError if the limits come from a preset.
+    `min-w` and `max-w` are removed if they conflict with this width. Raises ValidationError if they come from
+    a preset.
     """
     kept = {n: value for n, value in parameters.items() if n != SIGNATURE and isinstance(value, str)}
     names = [name for name in ("width", "w", "max-w") if name in kept] or ["width"]
@@ -56,7 +57,7 @@ def with_width(parameters: Mapping[str, Any], width: int, media: MediaSettings) 
 
 
 def read_parameters(requested: Mapping[str, Any], media: MediaSettings) -> Transformation:
-    """Parse the requested transformation. Raises ValidationError."""
+    """Parse the requested transformation. Raises ValidationError if it is invalid or not allowed."""
     settings = media.transform
     for name, value in requested.items():
         if not isinstance(value, str):
@@ -84,7 +85,7 @@ def read_parameters(requested: Mapping[str, Any], media: MediaSettings) -> Trans
 def check_max_edge(
     transformation: Transformation, requested: Mapping[str, Any], settings: TransformSettings
 ) -> None:
-    """Raise ValidationError if the requested width or height exceeds `max_edge`."""
+    """Raise ValidationError if the requested width or height is larger than `max_edge` pixels."""
     if requested.keys() == {PRESET}:
         return
     max_edge = settings.max_edge

@@ -16,7 +16,7 @@ _PURPOSE = b"image urls"  # The session key signs other things too.
 
 
 def signature(secret: str, path: str, parameters: Mapping[str, str]) -> str:
-    """Return the base64url HMAC-SHA256 of a path below /uploads/ and its sorted parameters."""
+    """Return the base64url HMAC-SHA256 of an image's path below /uploads/ and its URL's sorted parameters."""
     signed = sorted((name, value) for name, value in parameters.items() if name in PARAMETERS)
     derived = hmac.digest(secret.encode(), _PURPOSE, "sha256")
     text = f"{path}?{urlencode(signed)}"
@@ -25,7 +25,7 @@ def signature(secret: str, path: str, parameters: Mapping[str, str]) -> str:
 
 
 def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
-    """Return True if the URL has a valid signature, or if it only names a preset and needs none."""
+    """Return True if the URL has a valid signature, or needs none because it only names a preset."""
     if not {name for name in parameters if name in PARAMETERS} - {PRESET}:
         return True
     signed = {name: value for name, value in parameters.items() if isinstance(value, str)}
@@ -38,7 +38,7 @@ def is_signed(root: Path, path: str, parameters: Mapping[str, object]) -> bool:
 
 
 def sign_url(root: Path, url: str) -> str:
-    """Add a signature to the URL of an image. Raises SetupError if it is not the URL of an image."""
+    """Add a signature to the URL of a transformed image. Raises SetupError if it is not such a URL."""
     parts = urlsplit(url)
     pairs = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != SIGNATURE]
     parameters = dict(pairs)

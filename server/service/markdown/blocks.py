@@ -1,4 +1,4 @@
-"""Rendering of `blocks` as Markdown."""
+"""Conversion of `blocks` to Markdown."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A document as Markdown: YAML front matter and its main text."""
+"""Conversion of a document to Markdown: YAML front matter, followed by the main text."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _OMITTED: tuple[Any, ...] = (None, [], {})
 
 
 class Links(NamedTuple):
-    """Maker of the links in one response. It links only to documents that the caller may read."""
+    """Builder of the links in one response. It creates links only to documents that the caller may read."""
 
     schema: Schema
     actor: Actor
@@ -49,7 +49,7 @@ class Links(NamedTuple):
         return f"{path}{ENDING}?{query}" if query else path + ENDING
 
     def document_link(self, type_: Type, value: Mapping[str, Any], text: str = "") -> str:
-        """Return a link to a document, or only its title if the caller may not read it."""
+        """Return a link to a document, or only the text if the caller may not read the document."""
         document_id = str(value.get("documentId") or "")
         text = text or title_text(type_, value)
         action = "find" if type_.kind == "singleType" else "findOne"
@@ -65,7 +65,11 @@ def title_text(type_: Type, value: Mapping[str, Any]) -> str:
 
 
 def document_markdown(type_: Type, body: bytes, links: Links, budget: Budget) -> bytes:
-    """Convert a document from JSON to Markdown. Raises LimitError, BusyError or NeedsThreadPool."""
+    """Convert a document from JSON to Markdown.
+
+    Raises LimitError or BusyError if the document is large, or NeedsThreadPool if it is too large for the
+    event loop.
+    """
     # Decimals keep all their digits.
     data = json.loads(body, parse_float=Decimal)
     count = _count_values(data)

@@ -1,4 +1,4 @@
-"""Reading documents and lists of documents as Markdown."""
+"""Reading of documents and lists of documents as Markdown."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _FILE_FIELDS = ("name", "alternativeText", "url", "mime")
 
 
 def read_markdown(reader: Reader, params: Params, document_id: str | None = None) -> Rendering:
-    """Render a document as Markdown, or a list of links if `document_id` is None.
+    """Render a document as Markdown or, for a collection type without a `document_id`, a list of links.
 
     Raises ForbiddenError, NotFoundError or ValidationError.
     """
@@ -79,9 +79,9 @@ def _with_links(reader: Reader, query: Query, params: Params) -> Query:
 
 
 def link_nodes(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> tuple[Node, ...]:
-    """Return nodes that populate components with all their content, and relations with what links need.
+    """Return nodes that populate all content of components, and the link text of related documents.
 
-    Components in `enclosing` are not populated again.
+    Components in `enclosing` contain this type, so they are not populated again.
     """
     nodes = []
     for name in type_.populatable:

@@ -1,4 +1,4 @@
-"""Markdown syntax in which text is escaped."""
+"""Markdown writer that escapes text."""
 
 import re
 from urllib.parse import quote
@@ -37,7 +37,7 @@ def collapse(text: str) -> str:
 
 
 def escaped_line(text: str, max_chars: int = 0) -> str:
-    """Escape text, and put it on one line. If `max_chars` is 0, the text is not shortened."""
+    """Escape text, and put it on one line. It is shortened to `max_chars` characters, or not at all if 0."""
     line = collapse(text)
     if max_chars and len(line) > max_chars:
         line = line[: max_chars - 1].rstrip() + "…"
@@ -45,14 +45,14 @@ def escaped_line(text: str, max_chars: int = 0) -> str:
 
 
 def heading(level: int, escaped: str) -> str:
-    """Return a heading. In contrast to `link`, the text must already be escaped."""
+    """Return a heading. Unlike the text of a `link`, `escaped` must already be escaped."""
     return f"{'#' * level} {_CLOSING.sub(_BACKSLASH, escaped)}"
 
 
 def safe_url(url: str) -> str:
-    """Return a URL in which no character ends the link.
+    """Percent-encode all characters of a URL that could end a Markdown link.
 
-    Return "" if opening the URL could run a script.
+    Return "" if the URL's scheme is not allowed, such as `javascript:`.
     """
     scheme = _SCHEME.match(_CONTROL.sub("", url))
     if scheme and scheme[1].lower() not in _SCHEMES:

@@ -39,9 +39,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class TransferResult:
-    """The number of files that were moved, their size in bytes, and the last commit.
+    """The result of a transfer: the number and total size of the files, and the id of the last commit.
 
-    `unmoved` contains the path of each file that was not moved, and the reason.
+    `unmoved` contains the path of each file that was not transferred, and the reason.
     """
 
     file_count: int
@@ -64,7 +64,7 @@ def is_on_disk(site: Site, document: Document) -> bool:
 
 @contextmanager
 def downloaded(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Download an object into a temporary file. Yields its path. Raises BucketError or OSError."""
+    """Download an object into a temporary file, and yield the file's path. Raises BucketError or OSError."""
     with temporary_file(site.root) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -147,7 +147,7 @@ class _UploadedBatch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> TransferResult:
-    """Upload all media files to the bucket. If `keep` is not set, delete the local files.
+    """Upload all media files to the bucket, and delete the local files unless `keep` is set.
 
     Raises BucketError, or any error of `Writes.save`.
     """

@@ -1,4 +1,4 @@
-"""Media files as they are now or were at a commit (docs/media.md)."""
+"""Media files in their current version or at a commit (docs/media.md)."""
 
 import os
 import posixpath
@@ -21,8 +21,8 @@ from server.storage.media import mime_type, stored_object
 class MediaFile:
     """An open media file, which the caller must close.
 
-    `digest` is "" if it is unknown. `modified` is a Unix time in seconds. `versions` are the hashes that the
-    parameter `v` of the URL may name, or None if the file was not transformed.
+    `digest` is "" if it is unknown. `modified` is a Unix time in seconds. `versions` contains the hashes that
+    match the file in the URL parameter `v`, or is None if the file was not transformed.
     """
 
     file: IO[bytes]
@@ -36,7 +36,7 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """The media files of a site, as they are now or were at a commit."""
+    """The media files of a site, in their current version or at a commit."""
 
     site: Site
     past: PastStates
@@ -50,7 +50,7 @@ class MediaFiles:
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
         """Return a file, or its URL if clients must load it from the bucket.
 
-        `commit` is "" for the current files. Raises NotFoundError, or any error of the bucket.
+        If `commit` is "", the current file is returned. Raises NotFoundError, or any error of the bucket.
         """
         stored = stored_object(snapshot.media, key)
         url = self.bucket.url(self.site.state.settings, stored) if stored else ""
@@ -81,9 +81,9 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past_file(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return a file as it was at a commit, or None if it has not changed since.
+        """Return a file as it was at a commit, or None if the file has not changed since that commit.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there was no such file.
         """
         media, format_parts = snapshot.media, split_variant_path(key)
         if key in media:

@@ -47,9 +47,10 @@ def list_folders(caller: Caller) -> dict[str, Any]:
 
 
 def list_uses(caller: Caller, key: str) -> dict[str, Any]:
-    """Return the documents that use a file and that the caller may see. Raises NotFoundError.
+    """Return the documents that use a file, without those that the caller may not see.
 
-    `hidden` is True if hidden documents use the file, too, and None if the caller may not delete files.
+    `hidden` is True if there are also hidden documents that use the file, or None if the caller may not
+    delete files. Raises NotFoundError if there is no such file.
     """
     file = find_file(caller.state, key)
     media = media_key(file.path) or ""

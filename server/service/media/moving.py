@@ -31,9 +31,10 @@ FORBIDDEN_MESSAGE = "Your role is not allowed to change all documents that use t
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """The result of moving a file. `changed_files` counts the documents that were changed.
+    """The result of moving a file. `changed_files` is the number of documents that were changed.
 
-    `unchanged_links` are the links that could not be changed. Those in hidden files are left out.
+    `unchanged_links` contains the links that could not be changed. Documents that the caller may not see are
+    left out of both.
     """
 
     file_json: bytes
@@ -46,10 +47,10 @@ class MoveResult:
 def move_file(
     writes: Writes, caller: Caller, key: str, body: object, message: str = "", *, undo: bool = False
 ) -> MoveResult:
-    """Move or rename a media file. `body` contains its new folder or name.
+    """Move or rename a media file, and update the links to it. `body` contains the new folder or name.
 
-    Raises NotFoundError, ValidationError, ConflictError, or ForbiddenError if the caller may not change a
-    document that uses the file.
+    Raises NotFoundError, ValidationError, ConflictError, or ForbiddenError if the caller may not change all
+    documents that use the file.
     """
     request = read_move(caller, key, body)
     permits = _undo_permits(caller, request.old) if undo else ()
@@ -71,7 +72,10 @@ def preview_move(writes: Writes, caller: Caller, key: str, body: object) -> Sequ
 
 
 def read_move(caller: Caller, key: str, body: object) -> RenameRequest:
-    """Parse a body that contains `folder`, `fileName` or both. Raises NotFoundError or ValidationError."""
+    """Parse a request body with a `folder`, a `fileName` or both.
+
+    Raises NotFoundError if there is no such file, or ValidationError.
+    """
     old = find_file(caller.state, key).path
     values = body if isinstance(body, Mapping) else {}
     known = {name: values[name] for name in ("folder", "fileName") if values.get(name) is not None}

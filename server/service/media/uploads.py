@@ -46,7 +46,7 @@ class StoredFiles:
 
 
 class Uploads:
-    """Uploading, changing and deleting of media files. This class is thread-safe."""
+    """Thread-safe operations that upload, change and delete media files."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -120,7 +120,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def parse_media_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for media files. If `paged` is set, it can contain page parameters.
+    """Parse a query for media files. Unless `paged` is set, only `start` and `limit` can select a page.
 
     Raises ValidationError.
     """

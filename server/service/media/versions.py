@@ -1,4 +1,4 @@
-"""The parameter `v` of media URLs, which names a version of the content (docs/images.md)."""
+"""The parameter `v` of media URLs, a hash that identifies a version of the file (docs/images.md)."""
 
 import hashlib
 import math
@@ -25,7 +25,7 @@ def is_version(version: str, digests: tuple[str, ...]) -> bool:
 
 
 def version_of_image(digest: str, transformation: Transformation, animation_pixels: int) -> str:
-    """Return a hash of all that a transformed image depends on.
+    """Return a hash of everything that determines the content of a transformed image.
 
     `digest` is the SHA-256 of the original. `transformation` must include the focal point.
     """
@@ -34,7 +34,10 @@ def version_of_image(digest: str, transformation: Transformation, animation_pixe
 
 
 def with_focus(transformation: Transformation, document: Document) -> Transformation:
-    """Add the focal point of the image, if the transformation has none."""
+    """Return the transformation with the focal point from the image's description.
+
+    A focal point that the transformation already has is kept.
+    """
     x, y = transformation.focus or (None, None)
     point = document.get("focalPoint")
     if transformation.keeps_detail or not isinstance(point, dict):

@@ -1,4 +1,4 @@
-"""Rendering of `blocks` as HTML."""
+"""Conversion of `blocks` to HTML."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
