@@ -228,10 +228,9 @@ class Histories:
         return visible_message(commit, timeline, changes, hidden.get(commit.id, ()))
 
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
-        """Return the paths of updated documents in which all changes are hidden from the caller, by commit
-        id.
+        """Return, by commit id, the paths of updated documents whose changes are all hidden from the caller.
 
-        At most MAX_EXAMINED updates are compared by content, where this is necessary; any others count as
+        At most MAX_EXAMINED updates are compared by content, if this is necessary; any others count as
         hidden. Raises LimitError if the comparison takes too long.
         """
         if caller.actor.everything:
@@ -254,8 +253,8 @@ class Histories:
     def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
         """Return the versions that contain a change which the caller may see.
 
-        At most MAX_EXAMINED versions are compared by content, where this is necessary; any others are
-        returned without a check. Raises LimitError if the comparison takes too long.
+        At most MAX_EXAMINED versions are compared by content, if this is necessary; any others are returned
+        without a check. Raises LimitError if the comparison takes too long.
         """
         budget = history.caller.budget
         return [
@@ -269,8 +268,7 @@ class Histories:
         return find_visible_changes(store, versions, viewers, budget, default=unexamined)
 
     def historical_viewer(self, version: Version, viewer: Viewer, *, and_before: bool = True) -> Viewer:
-        """Return a copy of `viewer` that also hides attributes that were private when the version was
-        committed.
+        """Return a copy of `viewer` that also hides attributes that were private at the version's commit.
 
         If `and_before` is set, it hides attributes that were private at the parent commit, too.
         """

@@ -49,10 +49,10 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Apply a new migration, or those stored in the site, in one write.
+    """Apply a new migration, or all stored migrations that are still to be applied, in one write.
 
-    Raises ConflictError if there are uncommitted files and `uncommitted` is not set, and ValidationError if
-    values would be lost.
+    Raises ValidationError if values would be lost, or ConflictError if uncommitted files would be changed and
+    `uncommitted` is not set.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
     return writes.save(caller, prepare, request, message=message or partial(_message, request))

@@ -34,8 +34,9 @@ ReportOf = Callable[[Site, Change, float], None]
 class Mode(Enum):
     """The purpose for which a site is opened.
 
-    In a site opened with READ, a write raises ReadOnlySiteError. A site can be opened with COMMAND while a
-    server is running. SERVER is for a server that forks workers.
+    - `READ`: every write raises ReadOnlySiteError.
+    - `COMMAND`: the site can be opened while a server is running.
+    - `SERVER`: for a server, which forks workers.
     """
 
     READ = auto()
@@ -68,7 +69,7 @@ class OpenSite:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Recorder of changes in the event log. All workers of a server share it."""
+        """The recorder that writes changes to the event log. All workers of a server share it."""
         accounts, is_server = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts_url=accounts, is_server=is_server)
 
@@ -87,9 +88,9 @@ class OpenSite:
 
     @contextmanager
     def recording_changes(self) -> Iterator[None]:
-        """Record changes to files in the event log.
+        """Record changes that were made to files before the server started, in a separate process.
 
-        This is done in another process, before workers are forked.
+        The context ends when the process has finished, or after RECORD_TIMEOUT_S.
         """
         if self.mode is not Mode.SERVER or is_postgres(self.site.state.settings.accounts):
             yield
@@ -135,8 +136,9 @@ def open_site(
     """Open and load a site. Raises SetupError.
 
     `report` is called after each write by this process, and `request_reload` if a large site needs new
-    workers. By default, `records` is True for servers, and for commands if the event log is a file.
-    `is_next_generation` must be set if `Site.start_new_generation` will be called.
+    workers. `records` determines whether changes are recorded in the event log. By default, servers record
+    them, and commands do so if the log is a file. `is_next_generation` must be set if
+    `Site.start_new_generation` will be called.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing(), is_next_generation)
     site = opened.site

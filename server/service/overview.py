@@ -17,7 +17,10 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return document counts and last updates as JSON. Raises ForbiddenError or ValidationError."""
+    """Return JSON with document counts and the most recently updated documents, and the scope.
+
+    Raises ForbiddenError or ValidationError.
+    """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
     limit = min(read_number(params, "limit", DEFAULT_LIMIT), state.settings.api.page_size.max)

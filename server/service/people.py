@@ -1,4 +1,4 @@
-"""Management of users and roles (docs/access.md)."""
+"""Users and roles, as in Strapi's API (docs/access.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 class People:
     """The users of a site.
 
-    The caller must check permissions before calling a method. All methods can raise ValidationError.
+    Permissions must be checked before a method is called. All methods can raise ValidationError.
     """
 
     users: Users
@@ -97,10 +97,10 @@ class People:
         return self._render_written(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Change the account of the caller.
+        """Change the caller's own account.
 
-        Raises UnauthorizedError if the caller has no account, or ApplicationError if the email address can't
-        be changed.
+        Raises UnauthorizedError if the caller has no account, or ApplicationError if the email address would
+        change but must be confirmed.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -162,7 +162,7 @@ def list_roles(reader: Reader) -> list[bytes]:
 def get_role(reader: Reader, key: str) -> bytes:
     """Return a role as JSON. `key` is the number, the name or the documentId of the role.
 
-    Raises NotFoundError.
+    Raises NotFoundError if there is no such role.
     """
     view, role = reader.view(Query(reader.type)), resolve_role(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
@@ -284,7 +284,7 @@ def find_role(view: View, document_id: str) -> Document | None:
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return permissions in the format of Strapi's plugin users-permissions."""
+    """Return a role's permissions in the format of Strapi's users-permissions plugin."""
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

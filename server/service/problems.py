@@ -43,11 +43,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """A filter for problems.
-
-    If `paths` is empty, problems in all files match. If `fixable` is None, problems with and without a fix
-    match.
-    """
+    """A filter for problems. Fields that are empty or None match all problems."""
 
     type: str = ""
     document_id: str = ""
@@ -93,8 +89,8 @@ def parse_paths(value: object) -> frozenset[str]:
 class FoundProblems:
     """The problems that the caller may see.
 
-    `in_scope` are those in the selected type, document and files. `matching` are those of `in_scope` that
-    also match the selected severity and `fixable`. `is_current` is True if the site has not changed since the
+    `in_scope` contains the problems of the selected type, document and files, and `matching` those of them
+    that also match `severity` and `fixable`. `is_current` is True if the site has not changed since the
     check.
     """
 
@@ -106,7 +102,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The fixes that were applied, and those that were rejected, each with the reason."""
+    """The fixes that were applied, and the rejected fixes with the reason for each rejection."""
 
     applied: Sequence[ValueChange]
     rejected: Sequence[tuple[ValueChange, str]]
@@ -120,9 +116,9 @@ class Problems:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the problems that match and that the caller may see.
+        """Return the problems that match the filter, if the caller may see them.
 
-        The method waits up to `wait_s` for a current check. Raises BusyError if no check has finished yet.
+        Waits up to `wait_s` seconds for an up-to-date check. Raises BusyError if no check has finished yet.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.problems) // 10)
@@ -138,7 +134,7 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[ValueChange], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply those of the requested fixes that are still possible.
+        """Apply the requested fixes that are still possible and that the caller may make.
 
         `message` is called with the number of fixes, and returns the commit message. Raises the errors of
         `Writes.save`.
@@ -180,20 +176,22 @@ def _choose_fixes(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """The problems that one caller may see and fix."""
+    """Permission checks that determine which problems one caller may see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
 
     @classmethod
     def for_caller(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller. Raises ForbiddenError unless the caller may do all `actions`."""
+        """Return the viewer for a caller. Raises ForbiddenError if the caller lacks a permission for
+        `actions`.
+        """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def visible_problems(self, check: CheckResult) -> Iterator[DocumentProblem]:
-        """Yield the problems that the caller may see. Fixes that the caller may not make are left out."""
+        """Yield the problems that the caller may see, without the fixes that the caller may not make."""
         may_fix = has_site_permission(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.problems:
             if self._sees(found):
@@ -302,7 +300,7 @@ def _names_of(key_path: KeyPath) -> KeyPath:
 def fix_documents(
     writes: Writes, caller: Caller, repair: FixRequest, message: str = ""
 ) -> Outcome[FixResult]:
-    """Fix documents. Files that have changed since the check are skipped.
+    """Apply fixes to documents. Files that have changed since the check are skipped.
 
     Raises the errors of `Writes.save`.
     """

@@ -30,8 +30,8 @@ Params = Mapping[str, Any]
 class Rendering(NamedTuple):
     """The body of a response, and its entity tag.
 
-    `users` is the version of the user index, or None if the response does not depend on users. `cache_tags`
-    is "" if the response has no tags.
+    `users` is the version of the user index that was read, or None if the response does not depend on users.
+    `cache_tags` is "" if the response has no tags.
     """
 
     body: bytes
@@ -43,7 +43,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BranchContext:
-    """A branch, and the settings of the served branch."""
+    """A branch that is not served, and the settings of the served branch."""
 
     name: str
     served_settings: Settings
@@ -53,8 +53,8 @@ class BranchContext:
 class Caller:
     """The actor, the state and the budget of a request.
 
-    `branch` is None for the served branch. `commit` is the commit whose state is read, or "" for the current
-    state.
+    `branch` is None for the served branch. `commit` is the commit at which the state is read, or "" for the
+    current state.
     """
 
     state: State
@@ -70,7 +70,10 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reader of a content type for an actor. If `users` is None, relations to users are empty."""
+    """Reader for the documents of a content type that an actor may read.
+
+    If `users` is None, relations to users are empty.
+    """
 
     state: State
     type: Type
@@ -80,7 +83,7 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Render a document. If `document_id` is None, render the document of a single type or a page.
+        """Render a document or, if `document_id` is None, a single type's document or a page of documents.
 
         Raises ForbiddenError, NotFoundError or ValidationError.
         """
@@ -118,9 +121,9 @@ class Reader(NamedTuple):
         return self.show(view, query, self.find(view, query, document_id), params)
 
     def find(self, view: View, query: Query, document_id: str | None = None) -> Document | None:
-        """Find a document. If `document_id` is None, find the document of a single type.
+        """Find a document without checking permissions.
 
-        No permissions are checked.
+        If `document_id` is None, find the document of a single type.
         """
         if document_id is None:
             return find_single(view, query)

@@ -1,4 +1,4 @@
-"""Renaming documents and media files with all references (docs/rename.md)."""
+"""Renaming of documents and media files, and of all references to them (docs/rename.md)."""
 
 from functools import partial
 

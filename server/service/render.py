@@ -38,7 +38,7 @@ _STEPS_PER_MEMBER = 2  # one step to follow a relation, and one to render its ta
 class Renderer:
     """Renderer for one response.
 
-    If `cache_key` is given, documents with populated attributes are cached.
+    If `cache_key` is given, rendered documents with populated attributes are cached.
     """
 
     def __init__(
@@ -360,7 +360,7 @@ def _with_text(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> bytes:
-    """Serialize as JSON. Decimals keep all digits, and integers can have any size."""
+    """Serialize a value as JSON. Decimals keep all digits, and integers can have any size."""
     try:
         return orjson.dumps(value, default=_default)
     except TypeError:
@@ -417,7 +417,7 @@ def render_list(
 def list_response(
     rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
 ) -> bytes:
-    """Return a page of rendered documents. If `statuses` is given, they are added to `meta`."""
+    """Return the response for a page of rendered documents. If `statuses` is given, `meta` contains it."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     status_members = {} if statuses is None else {_STATUS_KEY: statuses}
@@ -433,7 +433,7 @@ def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequen
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render media files as in the upload API, without their locale and without `data` around them."""
+    """Render media files as in Strapi's upload API, without `locale` and without a `data` envelope."""
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")

@@ -33,8 +33,8 @@ MAX_DIFFS = 60  # files whose changes a plan shows; the others are counted
 class ChangeRequest:
     """A request to change schemas.
 
-    If `lossy` is set, values may be lost. `if_match` is the version of the plan that the caller saw, or "" if
-    any plan is accepted.
+    If `lossy` is set, values may be lost. `if_match` is the version of the plan that the caller has read, or
+    "" to accept any plan.
     """
 
     actor: Actor
@@ -45,9 +45,9 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlan:
-    """The plan of a schema change. `version` identifies the contents of the files before and after it.
+    """The plan of a schema change. `version` is a hash of all changed files, before and after the change.
 
-    `files` contains at most MAX_DIFFS changed files, schemas first. `total_files` counts all changed files.
+    `files` contains the first MAX_DIFFS of them, schemas first; `total_files` is the number of all of them.
     """
 
     plan: Plan
@@ -87,9 +87,9 @@ def _require_readable(request: ChangeRequest, context: Context, path: str) -> No
 
 
 def plan_change(writes: Writes, caller: Caller, request: ChangeRequest) -> SchemaPlan:
-    """Return the plan of a schema change.
+    """Return the plan of a schema change, even if values would be lost.
 
-    Raises the errors of `make_change`. Here, it is not an error if values would be lost.
+    Raises ForbiddenError, or ValidationError if the change is impossible.
     """
     found, (plan, version) = writes.planned_files(caller, _planned, request)
     if not caller.branch:
@@ -118,8 +118,8 @@ def make_change(
 ) -> Outcome[Plan]:
     """Change schemas and documents in one write.
 
-    Raises PreconditionError if the plan is not the one in `if_match`. Raises ValidationError if a change is
-    impossible, or if values would be lost and `lossy` is not set.
+    Raises PreconditionError if the version of the plan is not `if_match`. Raises ValidationError if the
+    change is impossible, or if values would be lost and `lossy` is not set.
     """
     permits = (Permit(CONTENT_TYPE, "write", draft=False),) if undo else ()
     outcome = writes.save(caller, _accepted, request, message=message, permits=permits)

@@ -95,9 +95,9 @@ def read_number(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Return the scope of a search: the requested types, status and locale that the caller may read.
+    """Parse the scope of a search: the types, the statuses and the locale to search in.
 
-    Raises ForbiddenError or ValidationError.
+    Raises ForbiddenError if the caller may not read them, or ValidationError.
     """
     draft = read_status(params.get("status")) == DRAFT
     readable = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
@@ -117,9 +117,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _type_uids(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Convert API ids, in a list or separated by commas, to uids.
+    """Convert the API ids of types, in a list or separated by commas, to uids.
 
-    The same ValidationError is raised for hidden types and for unknown ones.
+    Types that the caller may not read raise the same ValidationError as unknown ones.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()

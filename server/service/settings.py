@@ -84,7 +84,7 @@ Path = tuple[str, ...]
 class SettingsFile:
     """The text of site.yaml, and its parsed content.
 
-    `problem` is the first error in the file, or "". It contains no values, because they could be secret.
+    `problem` is the first error in the file, or "". It quotes no values, because they could be secret.
     """
 
     text: str
@@ -118,9 +118,9 @@ class Setting:
 class SettingsChange:
     """A request to change settings.
 
-    `if_match` is the version of site.yaml that the client read. `values` is called under the write lock with
-    the settings in the file, and returns the new values by path. If `prune` is set, sections that become
-    empty are removed.
+    `if_match` is the version of site.yaml that the client has read. `values` receives the settings in the
+    file and returns the new values by path; it is called while the write lock is held. If `prune` is set,
+    sections that become empty are removed.
     """
 
     actor: Actor
@@ -132,7 +132,10 @@ class SettingsChange:
 
 @dataclass(frozen=True, slots=True)
 class RoleAccess:
-    """The permissions of a role, by subject. `changeable` is set if the caller may change the role."""
+    """A role, and the actions that it permits for each subject, such as a content type.
+
+    `changeable` is set if the caller may change the role.
+    """
 
     name: str
     permissions: Mapping[str, Sequence[str]]
@@ -143,7 +146,10 @@ class RoleAccess:
 
 
 def read_settings_file(writes: Writes) -> SettingsFile:
-    """Read site.yaml from disk. Raises ConflictError or StorageError."""
+    """Read site.yaml from disk.
+
+    Raises ConflictError if the file is not UTF-8, or StorageError if it can't be read.
+    """
     try:
         text = read_regular_file(writes.site.root / FILE).decode()
     except MISSING_FILE_ERRORS:
@@ -199,7 +205,7 @@ def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
 
 
 def actions_by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
-    """Return the permitted actions by subject, in the order of the documentation."""
+    """Group permissions such as `article.find` by subject. Actions are in the order of the documentation."""
     found: dict[str, list[str]] = {}
     for permission in sorted(permissions):
         subject, _, action = permission.rpartition(".")
@@ -266,7 +272,7 @@ def settings_change(caller: Caller, if_match: str, data: object) -> SettingsChan
 
 
 def role_change(caller: Caller, if_match: str, role: str, data: object) -> SettingsChange:
-    """Parse a request to create or change a role. `data` contains actions by subject.
+    """Parse a request to create or change a role. `data["permissions"]` maps subjects to lists of actions.
 
     Raises ForbiddenError or ValidationError.
     """
@@ -312,7 +318,7 @@ def _require_distinct_name(settings: Settings, new: str) -> None:
 def remove_role_change(caller: Caller, if_match: str, role: str, users: int) -> SettingsChange:
     """Return the change that removes a role. Raises ForbiddenError if the caller may not change roles.
 
-    `users` is the number of users who have this role.
+    If `users`, the number of users with the role, is not 0, applying the change raises ConflictError.
     """
     require_role(caller, "find", "update")
 
@@ -349,7 +355,8 @@ def make_change(
 ) -> tuple[SettingsFile, str]:
     """Change site.yaml. Return the changed file and the id of the commit.
 
-    Raises PreconditionError, ValidationError, ForbiddenError, ConflictError or any error of `Writes.save`.
+    Raises PreconditionError if the file has changed since the client read it, ValidationError,
+    ForbiddenError, ConflictError, or any error of `Writes.save`.
     """
     outcome = writes.save(caller, _prepare, change, message=message)
     # In a large site, a write does not read the configuration again by itself.
@@ -387,7 +394,7 @@ def _require_valid(new: SettingsFile, schema: Schema, paths: Sequence[Path]) -> 
 
 
 def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
-    """Return the errors for which the server would reject the settings."""
+    """Return the errors that would make the server reject the settings."""
     wrong: list[SetupError] = []
     if not new.text.strip():
         return wrong
@@ -404,7 +411,8 @@ def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
 
 
 def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
-    """Raise ValidationError if a value at `paths` is accepted only when it is written in the file itself."""
+    """Raise ValidationError if a value at `paths` is outside the bounds that apply to changes over the API.
+    """
     for name in (".".join(path) for path in paths):
         if key := KEYS.get(name):
             must = violated_bound(key, value_of(new.settings, name))
@@ -417,10 +425,9 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
 
 
 def _without_value(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
-    """Return the setting that an error is about, and the error's message.
+    """Return the name of the setting that an error is about, and the error's message.
 
-    If the error is about none of the settings in `names`, the setting is "", and the value is left out of the
-    message.
+    If it is about none of the settings in `names`, the name is "", and the message does not quote the value.
     """
     name = _name_in(error.message, names)
     return name, str(error) if name else _FOUND.sub("", str(error))

@@ -1,4 +1,4 @@
-"""Reading and replacing the source text of the files of documents."""
+"""Reading and replacing the source text of documents' files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file of a document version. `draft` is set if the request asks for the draft."""
+    """The file with a version of a document. `draft` is set if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -45,8 +45,8 @@ class SourceFile:
 class Source:
     """The text of a file, in which passwords are masked.
 
-    `version` is needed to replace the text. `other_keys` is the part of the text with keys that the content
-    type does not have.
+    To replace the text, a client must send back `version`. `other_keys` is the part of the text whose keys
+    are not attributes of the content type.
     """
 
     text: str
@@ -57,9 +57,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A new text for a file.
-
-    If `other_keys` is given, it replaces only the keys that the content type does not have.
+    """A new text for a file, or only for `other_keys`, the keys that are not attributes of the content type.
     """
 
     if_match: str
@@ -76,10 +74,10 @@ def find_source(
     *,
     to_write: bool = False,
 ) -> SourceFile:
-    """Return the file of a document version. `document_id` is "" for a single type.
+    """Return the file with a version of a document. `document_id` is "" for a single type.
 
-    The caller must have permission under the schema of the branch and under the served schema. Raises
-    ForbiddenError, NotFoundError or ValidationError.
+    Raises ForbiddenError unless the caller has permission under both the branch's schema and the served
+    schema. Raises NotFoundError or ValidationError.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -103,7 +101,8 @@ def find_source(
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
     """Return the text of a file in a commit or, if `commit` is "", on disk.
 
-    Raises NotFoundError, ConflictError, StorageError or LimitError.
+    Raises NotFoundError, ConflictError if the file is not valid text, StorageError if it can't be read, or
+    LimitError if it is too large.
     """
     document, type_ = file.document, file.type
     text = _read_in_commit(site, document.path, commit) if commit else _read_on_disk(site, document.path)

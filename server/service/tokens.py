@@ -28,7 +28,7 @@ TOO_MUCH_MESSAGE = "You can't create or revoke a token that can do more than you
 
 @dataclass(frozen=True, slots=True)
 class ListedToken:
-    """An API token. `changeable` means that the caller may revoke it."""
+    """An API token. `changeable` is set if the caller may revoke it."""
 
     token: Token
     last_used: str | None
@@ -38,7 +38,7 @@ class ListedToken:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A request for a token. `lifetime` is None if the token never expires."""
+    """A request to create a token. `lifetime` is None if the token never expires."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class NewToken:
 
 
 def list_tokens(directory: "Directory", caller: Caller) -> list[ListedToken]:
-    """Return all tokens. Their secrets are not included. Raises ForbiddenError."""
+    """Return all tokens, without their secrets. Raises ForbiddenError."""
     require_of_site(caller.actor, TOKEN, "read", caller.state.schema)
     used, tokens = directory.accounts.last_uses.all(), directory.accounts.tokens()
     caller.budget.spend(len(tokens))
@@ -75,7 +75,8 @@ def _maker(directory: "Directory", actor: Actor, token: Token) -> Mapping[str, A
 def create_token(directory: "Directory", caller: Caller, data: object) -> tuple[ListedToken, str]:
     """Create a token. Return the token and its secret.
 
-    Raises ForbiddenError, ValidationError, or ConflictError if the name is already used.
+    Raises ForbiddenError if the token would permit more than the caller may do, ValidationError, or
+    ConflictError if the name is already used.
     """
     require_of_site(caller.actor, TOKEN, "create", caller.state.schema)
     new = _read(data, caller.state.schema)
@@ -108,7 +109,10 @@ def _token_of(accounts: Accounts, actor: Actor) -> Token | None:
 
 
 def revoke_token(accounts: Accounts, caller: Caller, name: str) -> None:
-    """Revoke a token. Raises ForbiddenError or NotFoundError."""
+    """Revoke a token.
+
+    Raises NotFoundError, or ForbiddenError if the token permits more than the caller may do.
+    """
     require_of_site(caller.actor, TOKEN, "revoke", caller.state.schema)
     token = next((token for token in accounts.tokens() if token.name == name), None)
     if token is None:

@@ -1,4 +1,4 @@
-"""Listing, comparing and committing of uncommitted changes."""
+"""Listing, comparing and committing uncommitted changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ from server.write.source import MaskedText, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """A page of the files that differ from the commit `head`. `total` counts all these files.
+    """A page of the list of files that differ from the commit `head`. `total` is the length of the list.
 
-    Each file comes with the names of its changed attributes, or with None if it contains no document.
+    Each file is paired with the names of its changed attributes, or with None if it contains no document.
     """
 
     head: str
@@ -81,7 +81,8 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
     """Return the uncommitted changes to a file.
 
-    Raises ForbiddenError, NotFoundError, ConflictError or ValidationError.
+    Raises NotFoundError if there are none that the caller may see, ForbiddenError, ValidationError, or
+    ConflictError if there are no commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -102,9 +103,10 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit files. Return the id of the commit.
+    """Commit the uncommitted changes to files. Return the id of the commit.
 
-    Raises ForbiddenError, ValidationError or ConflictError.
+    Raises ForbiddenError, ValidationError if the message is empty or a file has no changes, or ConflictError
+    if git fails.
     """
     require_history(caller)
     require_history(caller, "commit")

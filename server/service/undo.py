@@ -1,4 +1,4 @@
-"""Undo for earlier writes (`server.service.write.UndoOffer`)."""
+"""Undoing earlier writes."""
 
 from dataclasses import replace
 from functools import partial
@@ -26,10 +26,10 @@ DEFAULT_MESSAGE = "Undo a change"
 def undo_write(
     writes: Writes, caller: Caller, id_: str, *, can_redo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that a write changed. Return the paths that the caller may see.
+    """Undo a write by restoring the files that it changed. Return the paths that the caller may see.
 
-    If `can_redo` is set, the undo can be undone, too. Raises ForbiddenError, NotFoundError, or ConflictError
-    if files have been changed again.
+    If `can_redo` is set, the undo itself can be undone, too. Raises ForbiddenError, NotFoundError if the
+    write can't be undone or no longer, or ConflictError if the files have changed since the write.
     """
     actor = caller.actor
     may = may_write(actor, caller.state.schema.content_types) or actor.may("upload", "upload")

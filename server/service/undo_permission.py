@@ -29,7 +29,7 @@ def changes_schema(permits: Collection[Permit]) -> bool:
 
 
 def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller does not have the permissions that the write needed.
+    """Raise ForbiddenError if the caller lacks one of the permissions that the write required.
 
     Raises NotFoundError if the content type no longer exists, or if the write can't be undone.
     """
@@ -50,9 +50,9 @@ def require_write_permits(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def require_undo(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if the undo would create or delete documents and the caller may not do so.
+    """Raise ForbiddenError if the undo creates or deletes documents, and the caller may not do so.
 
-    The other permissions are checked by `require_write_permits`.
+    All other permissions are checked by `require_write_permits`.
     """
     for document in documents:
         for verb, places in _undo_writes(document):
@@ -82,7 +82,7 @@ def may_undo(caller: Caller, permits: Sequence[Permit], documents: Sequence[Undo
 
 
 def file_visibility(caller: Caller) -> Callable[[str], bool]:
-    """Return a function that returns True if the caller may see the file at a path."""
+    """Return a function that takes a path, and returns True if the caller may see the file."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Changes to files that are made by an editor, not by this program."""
+"""Renames and fixes that are planned here, but carried out by an editor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class EditorPlan:
-    """Changes for an editor to make.
+    """Changes that an editor is to make.
 
-    `texts` maps the old path of each changed file to its text before and after. `renames` maps old paths to
-    new ones.
+    `texts` maps the old path of each changed file to its old and new text. `renames` maps old paths to new
+    paths.
     """
 
     texts: Mapping[str, tuple[str, str]]

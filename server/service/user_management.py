@@ -1,4 +1,4 @@
-"""Management of users by other users (docs/access.md).
+"""User management for administrators (docs/access.md).
 
 A caller can change only users whose role permits no more than the caller's own role, and can assign only such
 roles.
@@ -43,7 +43,7 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserFilter:
-    """A filter for users: a part of the name or the email address, and a role."""
+    """A filter for users. `text` matches any part of the name or the email address."""
 
     text: str = ""
     role: str = ""
@@ -56,7 +56,7 @@ class UserFilter:
 
 @dataclass(frozen=True, slots=True)
 class UserManagement:
-    """The users that one caller can manage."""
+    """User management on behalf of one caller."""
 
     directory: "Directory"
     caller: Caller
@@ -89,13 +89,13 @@ class UserManagement:
         }
 
     def can_sign_in_with_password(self) -> bool:
-        """Return True if the public role may sign in with a password, which means that everyone may."""
+        """Return True if users may sign in with a password, which is a permission of the public role."""
         return "auth.callback" in self.settings.roles.get("public", ())
 
     # --- changes ------------------------------------------------------------------------------------
 
     def invite(self, data: object) -> tuple[ListedUser, str]:
-        """Create a user without a password. Return the user, and a code to set the password.
+        """Create a user without a password. Return the user, and the code with which the user can set one.
 
         Raises ForbiddenError, DuplicateUserError or ValidationError.
         """
@@ -107,7 +107,7 @@ class UserManagement:
         return self._listed([user])[0], code
 
     def invite_again(self, key: str) -> tuple[ListedUser, str]:
-        """Return a new invitation code. The earlier code becomes invalid.
+        """Return a user with a new invitation code. The earlier code becomes invalid.
 
         Raises ForbiddenError or NotFoundError.
         """
@@ -119,7 +119,8 @@ class UserManagement:
     def update(self, key: str, data: object, if_match: str) -> ListedUser:
         """Change or block a user.
 
-        Raises ForbiddenError, NotFoundError, PreconditionError, DuplicateUserError or ValidationError.
+        Raises ForbiddenError, NotFoundError, ValidationError, PreconditionError if the user's version is not
+        `if_match`, or DuplicateUserError if the name or email address is already used.
         """
         user = self._user_to_change(key)
         if not if_match:
@@ -228,15 +229,15 @@ def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
 def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
     """Raise ForbiddenError unless the actor has all permissions of a role.
 
-    This is required for changes after which the actor could sign in as a user with the role, even if the role
-    is DEFAULT_ROLE.
+    This check must precede a change after which the actor could sign in as a user with this role. Unlike
+    `require_assignable`, it also applies to DEFAULT_ROLE.
     """
     if not has_all(actor, settings.roles.get(role, frozenset())):
         raise ForbiddenError(TOO_MUCH_MESSAGE, actor=actor.name)
 
 
 def accept_invitation(directory: "Directory", body: object) -> User:
-    """Set the password of a user who was invited. Raises ValidationError."""
+    """Set the password of an invited user. Raises ValidationError if the code or password is invalid."""
     form = read_form(body, {"code": 1, "password": MIN_PASSWORD_CHARS})
     user = directory.users.spend_reset_code(form["code"])
     if user is None:

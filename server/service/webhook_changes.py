@@ -57,7 +57,7 @@ _FIXED: Mapping[str, str] = {
 
 
 class Verb(StrEnum):
-    """The kind of a change to a webhook."""
+    """The kinds of changes to webhooks."""
 
     CREATE = "Create"
     CHANGE = "Change"
@@ -68,8 +68,8 @@ class Verb(StrEnum):
 class WebhookChange:
     """A request to change a webhook.
 
-    If a value in `values` is None, the default is restored; in `headers`, the header is removed. `types` are
-    the names that the webhook's `types` may contain.
+    In `values`, None restores the default of a key; inside `headers`, it removes a header. `types` contains
+    the names that are allowed in the webhook's `types`.
     """
 
     verb: Verb
@@ -114,7 +114,7 @@ def may_change_webhooks(caller: Caller) -> bool:
 def require_change(caller: Caller, *, sends: bool) -> None:
     """Raise ForbiddenError if the caller may not change webhooks.
 
-    If `sends` is set, the caller must also be able to read all content that webhooks send.
+    If `sends` is set, the caller must also have permission to read all content that webhooks send.
     """
     for action in ("read", "write"):
         require_of_site(caller.actor, WEBHOOK, action, caller.state.schema)
@@ -221,9 +221,9 @@ def _types(caller: Caller) -> Sequence[str]:
 
 
 def version_for(writes: Writes, settings: Settings) -> str:
-    """Return the version of site.yaml, or "" if a change could not be based on it.
+    """Return the version of site.yaml, or "" if the file can't be changed now.
 
-    It is "" if the file can't be read, or if it is valid but its webhooks are not those in `settings`.
+    It can't be changed if it can't be read, or if its webhooks are no longer those in `settings`.
     """
     try:
         file = read_settings_file(writes)
@@ -233,7 +233,7 @@ def version_for(writes: Writes, settings: Settings) -> str:
 
 
 def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequence[FileChange]:
-    """Return the diff that a change would make. Secrets that the caller has not sent are masked."""
+    """Return the diff that a change would make. Secrets are masked, except those in the request."""
     _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
@@ -244,9 +244,11 @@ def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequenc
 def make_change(
     writes: Writes, database: EventDatabase, caller: Caller, change: WebhookChange, message: str
 ) -> MadeChange:
-    """Change a webhook in site.yaml. If it is created or deleted, its stored state is replaced, too.
+    """Create, change or delete a webhook in site.yaml.
 
-    Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of `Writes.save`.
+    A creation or deletion also deletes the deliveries and the secret of an earlier webhook with the same
+    name. Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of
+    `Writes.save`.
     """
     root, secret = writes.site.root, new_secret() if change.verb is Verb.CREATE else ""
     around = (
@@ -266,10 +268,9 @@ def make_change(
 def _replacing_state(
     root: Path, database: EventDatabase, change: WebhookChange, secret: str
 ) -> Iterator[None]:
-    """Delete what an earlier webhook of this name has left. site.yaml is written in this context.
+    """Replace the secret of a webhook, and delete its deliveries. site.yaml is written in this context.
 
-    `secret` is the generated secret of a new webhook, or "" if there is none. Raises StorageError if the
-    secret can't be stored.
+    If `secret` is "", the old secret is only deleted. Raises StorageError if `secret` can't be stored.
     """
     with replacing(root, change.name, f"{secret}\n") if secret else nullcontext():
         yield
@@ -388,9 +389,9 @@ def _require_address(webhook: Webhook, url: str, settings: Settings, change: Web
 
 
 def _require_allowed_port(url: str, settings: Settings) -> None:
-    """Raise ValidationError if a private host is not allowed in site.yaml with this port.
+    """Raise ValidationError if the URL's host is private, unless site.yaml allows this host with this port.
 
-    Otherwise, callers could reach all services on the host.
+    If any port were accepted, callers could reach all services on the host.
     """
     host, port = address_of(url)
     if host not in settings.webhooks_allow and not _is_private(host):
@@ -418,9 +419,9 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[tuple[str, ...], str]:
-    """Return the path of the value that an error is about, and the error's message.
+    """Return the path of the value in the webhook that an error is about, and the error's message.
 
-    The path is a key, or `headers` and the name of a header. It is "" if the error is about no value.
+    The path is a key, or `headers` and the name of a header. It is ("",) if the error is about no such value.
     """
     for path, place in new.file.positions.items():
         is_here = place.line == error.line and error.column in (place.column, place.value_column)

@@ -44,8 +44,8 @@ STATE_OF = {stored: state for state, all_stored in STATES.items() for stored in 
 class ListedWebhook:
     """A webhook, without its secrets.
 
-    `status` is None if it is hidden from the caller. Until `previous_until`, requests are also signed with
-    the previous secret. `problem` says why the webhook can't send, or is "" if it can.
+    `status` is None if the caller may not see it. Until `previous_until`, requests are also signed with the
+    previous secret. `problem` is the reason why the webhook can't send requests, or "".
     """
 
     webhook: Webhook
@@ -93,7 +93,7 @@ class Webhooks:
     def deliveries(
         self, name: str, limit: int, before: int | None, state: str
     ) -> tuple[list[Delivery], bool]:
-        """Return at most `limit` deliveries, newest first, and True if there are more.
+        """Return at most `limit` deliveries, newest first, and whether there are more.
 
         If `before` is given, only deliveries with lower numbers are returned. Raises ForbiddenError,
         NotFoundError or StorageError.
@@ -113,7 +113,10 @@ class Webhooks:
         return found
 
     def test(self, name: str) -> Outcome:
-        """Send a sample event, and wait for the response. Raises ForbiddenError or ConflictError."""
+        """Send a sample event, and wait for the response.
+
+        Raises ForbiddenError, NotFoundError, or ConflictError if the webhook can't send requests.
+        """
         self._require("read", "send")
         webhook = self._find(name)
         if problem := _environment_problem(webhook):
@@ -143,9 +146,10 @@ class Webhooks:
         return self._listed(webhook)
 
     def rotate(self, name: str) -> tuple[str, ListedWebhook]:
-        """Generate a new secret, and return it. For OVERLAP_S seconds, the old one is used, too.
+        """Generate a new secret, and return it with the webhook.
 
-        Raises ForbiddenError, NotFoundError, ConflictError or StorageError.
+        For OVERLAP_S seconds, requests are also signed with the old secret. Raises ForbiddenError,
+        NotFoundError, StorageError, or ConflictError if the secret can't be rotated now.
         """
         self._require("read", "rotate")
         webhook = self._find(name)
@@ -227,7 +231,7 @@ def _with_exchange(
 
 
 def request_headers(delivery: Delivery, webhook: Webhook) -> dict[str, str]:
-    """Return the headers of a delivery. Secrets are masked."""
+    """Return the headers of a delivery's request. Secrets are masked."""
     return {
         "Content-Type": "application/json",
         "X-Strapi-Event": delivery.event.kind,

@@ -53,10 +53,10 @@ Sign = Callable[[Actor], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request to write documents. Either all of them are written or none.
+    """A request to write documents. Either all of them are written, or none.
 
-    If `is_batch` is set, operations can refer to earlier ones. If `diff` is set, the result includes the
-    changes to files.
+    If `is_batch` is set, operations can refer to earlier ones. If `diff` is set, the result includes a diff
+    of the changed files.
     """
 
     caller: Caller
@@ -70,7 +70,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """An offer to undo a write. Until `expires`, the caller can do so with this id."""
+    """An offer to undo a write. The caller can accept it with this id until `expires`."""
 
     id: str
     expires: datetime
@@ -109,10 +109,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The documents that a command wrote or, after a dry run, the changes to files in `files`.
+    """The result of a command: the written documents or, after a dry run, a diff in `files`.
 
-    If `Command.diff` is set, it contains both. If a diff is too large, `files` is None and `note` says why.
-    `commit` is "pending" if the commit will be made later, or "" if none will be made.
+    If `Command.diff` is set, the result contains both. If the diff is too large, `files` is None and `note`
+    says so. `commit` is "pending" if the commit will be made later, or "" if there will be none.
     """
 
     state: State
@@ -125,9 +125,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """The result of `Writes.save`. `result` is what `prepare` returned.
+    """The result of `Writes.save`. `result` is the value that `prepare` returned.
 
-    The other fields mean the same as in `Result`.
+    The other fields have the same meaning as in `Result`.
     """
 
     state: State
@@ -137,9 +137,9 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Writes of documents to any branch. This class is thread-safe.
+    """Writer of changes to any branch. This class is thread-safe.
 
-    `sign` returns the author of an actor's commits. `source` is recorded in the event log.
+    `sign` returns the name and email address for an actor's commits. `source` is recorded in the event log.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -148,7 +148,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller, switched to a branch. Raises ForbiddenError or ValidationError."""
+        """Return a caller that reads and writes a branch. Raises ForbiddenError or ValidationError."""
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
             raise ValidationError('"branch" must be a single branch name')
@@ -161,7 +161,7 @@ class Writes:
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Make the writes of a command, and return the result.
+        """Execute a command, and return the result.
 
         Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, or any error
         of `save`.
@@ -206,11 +206,12 @@ class Writes:
         permits: Collection[Permit] = (),
         around: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None,
     ) -> Outcome[Made]:
-        """Save the files that `prepare` changes.
+        """Call `prepare`, and save the files that it changes.
 
-        If `permits` is given, a write to the served branch can be undone. `around` returns a context in which
-        the files on this branch are replaced, and in which the write lock is held. Raises the errors of
-        `prepare`, `Site.write` and `BranchWriter.write`.
+        `permits` contains the permissions that an undo requires; without them, the write can't be undone.
+        `around` returns a context manager. The files are replaced inside its context, while the write lock is
+        held. Both apply only to the served branch. Raises the errors of `prepare`, `Site.write` and
+        `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -246,10 +247,9 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes that `save` would make and that the caller may see.
+        """Return the changes that `save` would make, without those that the caller may not see.
 
-        Raises the errors of `save`, or ForbiddenError if the caller does not have the permission
-        `source.read`.
+        Raises ForbiddenError if the caller lacks the permission `source.read`, or any error of `save`.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.planned_files(caller, prepare, request)
@@ -276,8 +276,8 @@ class Writes:
     ) -> Authorship:
         """Return the author and the message of a commit.
 
-        `addressed` returns the documents that the message names. If `signed` is set, the name and email
-        address of the author are looked up.
+        `addressed` returns the documents that the message names. If `signed` is set, the author's name and
+        email address are looked up.
         """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")

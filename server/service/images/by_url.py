@@ -219,11 +219,10 @@ class Images:
     def _find_or_make(
         self, requests: list[DerivativeRequest], client: ClientRequest
     ) -> tuple[Derivative, DerivativeRequest]:
-        """Return the best image that is already in the cache. `requests` lists the possible images, best
-        first.
+        """Return the best image in the cache. `requests` describes the possible images, best first.
 
-        If none is in the cache, the last image of `requests` is fetched from the bucket or made. All better
-        images are then made in the background.
+        If none is cached, the last one is fetched from the bucket or made. All better images are then made in
+        the background.
         """
         derivative = None
         for request in requests:

@@ -50,7 +50,7 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 
 
 def link_resolver(page_url: str, media_url: str) -> Resolve:
-    """Return a function that makes links absolute.
+    """Return a function that makes links on a page absolute, and rejects unsafe links.
 
     `media_url` is the URL of the server that serves `/uploads/`.
     """

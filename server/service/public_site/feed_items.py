@@ -1,4 +1,4 @@
-"""The items of feeds, which contain values as the public sees them."""
+"""Feed items, which contain only values that the public may see."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,9 +75,9 @@ class Item:
 
 
 def feed_items(feed: Feed, site: PublicSite) -> list[Item]:
-    """Return the items of a feed, in order.
+    """Return the items of a feed, newest first unless the feed has a different sort order.
 
-    If the feed's settings are invalid, the errors of the content API are raised.
+    If the feed's parameters are invalid, the errors are the same as for an API request.
     """
     found: list[Item] = []
     for type_ in (t for t in site.types if t.singular in feed.types):
@@ -125,7 +125,7 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 
 
 def item_attributes(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
-    """Return the path of the attribute from which each field of an item is taken."""
+    """Map each field of a feed's items to the path of the attribute that contains its value."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
     title, body = title_of(type_), content_of(type_)
     defaults = {"title": title, "content": body} | {
@@ -249,7 +249,7 @@ def _raw_values_at(data: Mapping[str, Any], path: str) -> Iterator[Any]:
 
 
 def strip_mdx_modules(text: str) -> str:
-    """Remove `import` and `export` from MDX, except in code blocks."""
+    """Remove `import` and `export` statements from MDX, except in code blocks."""
     kept: list[str] = []
     fence, in_module = "", False  # the fence of the current code block, and whether the line is JavaScript
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
+"""Feeds as RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True, slots=True)
 class FeedContent:
-    """The content of a feed, which can be written in any feed format. `url` is the URL of the feed."""
+    """The content of a feed, independent of the feed format. `url` is the URL of the feed itself."""
 
     title: str
     description: str
@@ -40,14 +40,14 @@ class FeedContent:
 
 
 class FeedFormat(NamedTuple):
-    """A feed format's media type and writer."""
+    """A feed format: its media type, and the function that writes a feed in this format."""
 
     media_type: str
     write: Callable[[FeedContent], str]
 
 
 def feed_text(site: PublicSite, name: str, extension: str) -> str:
-    """Return a feed. Raises NotFoundError if it isn't public."""
+    """Return the text of a feed. Raises NotFoundError if there is no public feed with this name."""
     feed = site.state.settings.feeds.get(name)
     if feed is None or not is_public(feed, site):
         raise NotFoundError()

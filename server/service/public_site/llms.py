@@ -1,4 +1,4 @@
-"""`/llms.txt`: public documents for language models (https://llmstxt.org)."""
+"""The file `/llms.txt`, which lists public documents for language models (https://llmstxt.org)."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ class _Public:
 
 
 def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
-    """Return `/llms.txt`. Raises NotFoundError if `llms.enabled` is not set."""
+    """Return the content of `/llms.txt`. Raises NotFoundError if `llms.enabled` is not set."""
     settings = state.settings.llms
     if not settings.enabled:
         raise NotFoundError()

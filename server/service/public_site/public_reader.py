@@ -1,4 +1,4 @@
-"""Published documents that the public may find."""
+"""Published documents that the public may read, and their URLs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -54,16 +54,16 @@ class PublicSite:
         return self.url_maker(document.type, document.locale)(document).decode() or None
 
     def url_maker(self, type_: Type, locale: str) -> Make:
-        """Return a function that makes the URL of a document. It returns b"" if the document has no URL."""
+        """Return a function that returns a document's URL, or b"" if the document has no URL."""
         key = type_.uid, locale
         if key not in self._addresses:
             self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
         return self._addresses[key]
 
     def cached(self, purpose: str, type_: Type, locale: str, make: Make) -> Make:
-        """Return a function that caches the results of `make`.
+        """Return a function that does the same as `make`, but caches the results.
 
-        The results may depend only on the document and its URL. `purpose` is part of the cache key.
+        They must depend only on the document and its URL. `purpose` is part of the cache key.
         """
         pattern = pattern_of(type_, locale, self.state.settings) or ""
         rules = self.layout.rules if "{name}" in pattern else None

@@ -1,4 +1,4 @@
-"""Redirects as configuration for web servers (docs/redirects.md).
+"""Redirects in the configuration formats of web servers (docs/redirects.md).
 
 Paths are percent-encoded, so they contain no spaces, quotes, semicolons or line breaks.
 """
@@ -23,9 +23,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format. `write` returns the text, and the redirects that the format can't represent.
+    """A configuration format. `write` returns the text, and the redirects that the format can't express.
 
-    If `several_hosts` is set, one file can contain redirects from several hosts.
+    If `several_hosts` is set, one file can contain redirects for several hosts.
     """
 
     several_hosts: bool

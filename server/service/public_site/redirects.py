@@ -1,4 +1,4 @@
-"""Redirects from the former addresses and the aliases of documents."""
+"""Redirects from former addresses and aliases of documents to their current addresses."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class Redirect(NamedTuple):
 
 @dataclass(frozen=True)
 class RedirectList:
-    """Redirects, sorted by source, and the problems of aliases."""
+    """Redirects, sorted by origin and source, and problems with aliases and addresses."""
 
     redirects: list[Redirect]
     problems: list[Problem]
@@ -72,7 +72,7 @@ class RedirectList:
 
 
 class Alias(NamedTuple):
-    """An alias in a document's file."""
+    """An alias in a document's file. `address` is the URL of the document."""
 
     document: Document
     address: str
@@ -193,8 +193,8 @@ def make_redirects(
 ) -> RedirectList:
     """Return the redirects of a site. An alias takes precedence over a former address.
 
-    `former_addresses` maps each address to the document that had it last. If `aliases_from_root` is set,
-    relative aliases start at the root.
+    `former_addresses` maps each address to the last document that had it. If `aliases_from_root` is set,
+    aliases without a leading slash are relative to the root, not to the document's folder.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current, from_root=aliases_from_root)

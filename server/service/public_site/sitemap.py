@@ -25,7 +25,7 @@ def part_name(number: int) -> str:
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
-    """Return the sitemaps by file name. If there are several, NAME is their index.
+    """Return the sitemap files by name. If there are several sitemaps, the file NAME is an index of them.
 
     Raises NotFoundError if no content type has public URLs.
     """

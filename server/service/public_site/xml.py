@@ -13,7 +13,7 @@ def remove_illegal(text: str) -> str:
 
 
 def element(name: str, content: str = "", **attributes: str) -> str:
-    """Return an XML element. `__` in an attribute's name stands for a colon."""
+    """Return an XML element. In the names of attributes, `__` is replaced with a colon."""
     start = f"{name}{_attributes(attributes)}"
     return f"<{start}>{escape(remove_illegal(content), quote=False)}</{name}>" if content else f"<{start}/>"
 
