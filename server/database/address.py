@@ -18,7 +18,7 @@ def is_postgres(url: str) -> bool:
 
 
 def sqlite_path(url: str) -> Path:
-    """Return the path in an SQLite URL. Raises ValueError."""
+    """Return the path in an SQLite URL. Raises ValueError for any other URL."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
         raise ValueError("the URL must be postgresql://… or sqlite:///PATH")

@@ -18,7 +18,7 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Any:
-        """One tuple per column, with the column's name first."""
+        """One tuple for each column, with the column's name first."""
 
     def fetchone(self) -> Any: ...
 
@@ -28,7 +28,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """An open transaction. In statements, each parameter is written as `?`."""
+    """An open transaction. In its statements, each parameter is written as `?`."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor: ...
 
@@ -42,21 +42,21 @@ class Engine(Protocol):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether writes are rejected. Always False for SQLite."""
+        """True if the database currently rejects writes. Always False for SQLite."""
 
     def open(self) -> None:
-        """Connect and create missing tables. Raises OSError or driver errors."""
+        """Connect, and create missing tables. Raises OSError or an error of the database driver."""
 
     def is_current(self) -> bool:
-        """Return whether the file that was opened is still on disk, and has not been replaced."""
+        """Return False if the opened file has been deleted or replaced."""
 
     def writing(
         self, timeout_s: float = LOCK_TIMEOUT_S, lock_statement: str = ""
     ) -> AbstractContextManager[Connection]:
         """Begin a write transaction.
 
-        Wait up to `timeout_s` seconds until other write transactions have ended. In PostgreSQL, the
-        transaction first executes `lock_statement`.
+        Waits up to `timeout_s` seconds for other write transactions to end. In PostgreSQL, the transaction
+        first executes `lock_statement`.
         """
         # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
         # therefore first executes the statement `claim`, which can take a lock to keep others out.
@@ -69,12 +69,12 @@ class Engine(Protocol):
 
 
 class DuplicateError(Exception):
-    """Error for a row whose key already exists."""
+    """Error for a row whose key already exists in the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFailure:
-    """A failed statement. `reason` is "" if the database does not respond."""
+    """The reason why a statement failed. `reason` is "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False
@@ -87,7 +87,7 @@ class Tables:
     - `schema`: SQL statements. Each is followed by ";" and a line break.
     - `migrate`: a function that updates tables of older versions. It is called before indexes are created.
     - `to_error`: a function that returns the error to raise if a statement fails.
-    - `prefix`: the prefix of all names of tables and indexes in PostgreSQL.
+    - `prefix`: a prefix for the names of all tables and indexes in PostgreSQL.
     """
 
     schema: str

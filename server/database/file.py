@@ -1,4 +1,4 @@
-"""The path and permissions of SQLite files, and a check for damaged files."""
+"""The path and permissions of SQLite files, and checks for damaged or replaced files."""
 
 import os
 import sqlite3
@@ -30,7 +30,7 @@ def database_file(root: Path) -> Path:
 
 
 def is_usable_database(path: Path) -> bool:
-    """Return whether a file is empty or a readable, writable SQLite database."""
+    """Return True if a file is empty, or an SQLite database that can be read and written."""
     # A read-only file is not sound, although the engine can still read it.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -43,7 +43,7 @@ def is_usable_database(path: Path) -> bool:
 
 
 class OpenedFile:
-    """Identity of an opened file, to detect its removal or replacement."""
+    """Identity of an opened file. It shows whether the file has been deleted or replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

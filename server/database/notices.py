@@ -35,12 +35,12 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Send a notice when the transaction commits. Raises ValueError for a long notice."""
+    """Send a notice when the transaction commits. Raises ValueError if the notice is too long."""
     connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
 class Notices:
-    """Thread-safe sender and receiver of notices. Call `start` after forking."""
+    """Thread-safe sender and receiver of notices. Call `start` in each process after forking."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -55,9 +55,9 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, callback: Callable[[str], None]) -> None:
-        """Call `callback` with the payload of each notice. After a reconnection, call it with "".
+        """Have `callback` called with the payload of each notice on a topic. It must not block.
 
-        `callback` must not block.
+        It is called with "" after each connection to the database, because notices may have been missed.
         """
         # After a reconnection, notices may have been lost.
         self._calls[topic].append(callback)

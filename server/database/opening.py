@@ -18,10 +18,10 @@ def make_engine(
     name: str = "",
     on_replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create an engine. Raises ModuleNotFoundError if the driver for PostgreSQL is missing.
+    """Create an engine for the database at `url`.
 
     `prepare` returns the path of the SQLite file. `on_replaced` is called when a damaged file has been
-    replaced.
+    replaced. Raises ModuleNotFoundError if the driver for PostgreSQL is missing.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, pool_size, on_replaced)

@@ -14,7 +14,7 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """Error of a database that rejects writes."""
+    """Error if a database rejects writes."""
 
 
 class Outage:
@@ -40,7 +40,7 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record an outage, and test the database until it recovers."""
+        """Record an outage, and test the database in a thread until it recovers."""
         with self._lock:
             was_retrying, self._retrying = self._retrying, True
             self._unavailable = self._unavailable or not read_only

@@ -38,7 +38,7 @@ _READY_NONE = 0  # the value that psycopg passes every 0.1 s while no data arriv
 
 
 class ResponseTimeoutError(OperationalError, TimeoutError):
-    """Error if the server sends nothing for too long. Closes the connection."""
+    """Error if the server sends nothing for too long. The connection is then closed."""
 
 
 class BoundedConnection(Connection[Any]):
@@ -61,7 +61,7 @@ class BoundedConnection(Connection[Any]):
 
 
 def connect_to(url: str) -> BoundedConnection:
-    """Return an autocommit connection. Raises psycopg.Error."""
+    """Return a new connection in autocommit mode. Raises psycopg.Error."""
     options: dict[str, Any] = {"autocommit": True, **OPTIONS}
     return BoundedConnection.connect(re.sub(r"^postgresql\+\w+", "postgresql", url), **options)
 

@@ -1,4 +1,4 @@
-"""Queue of machines that push to the same git remote. It requires PostgreSQL."""
+"""Queue in which machines wait to push to the same git remote. It requires PostgreSQL."""
 # The queue is only for fairness. Without PostgreSQL, pushes don't wait.
 
 import time
@@ -20,7 +20,7 @@ _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 class PushTurnQueue:
     """Queue in which machines wait until they can push to a git remote.
 
-    It uses a database lock. Not thread-safe.
+    It uses a database lock, and is not thread-safe.
     """
 
     def __init__(self, url: str = "") -> None:
@@ -32,7 +32,7 @@ class PushTurnQueue:
 
     @contextmanager
     def turn(self, timeout_s: float) -> Iterator[bool]:
-        """Wait up to `timeout_s` seconds until this machine can push. Yield whether it had to wait."""
+        """Wait up to `timeout_s` seconds for this machine's turn to push. Yield True if it had to wait."""
         waited = self._enter(min(timeout_s, LOCK_TIMEOUT_S))
         try:
             yield waited

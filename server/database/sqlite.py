@@ -71,7 +71,7 @@ class Sqlite:
             yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """Return a connection, which the caller must close. Raises OSError or sqlite3.Error."""
+        """Return a new connection, which the caller must close. Raises OSError or sqlite3.Error."""
         path = self._prepare()
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -154,7 +154,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Single-use connection to a read-only file."""
+    """Connection, for a single use, to a file that can't be written."""
 
     reason = ""
 
@@ -231,7 +231,7 @@ class ChangeDetector:
         self._seen = -1
 
     def has_changed(self) -> bool:
-        """Return whether the file might have changed since the last call. The first call returns True."""
+        """Return True if the file might have changed since the last call, or if this is the first call."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()

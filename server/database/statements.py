@@ -18,7 +18,7 @@ _TABLE_NAME = re.compile(r"\b(FROM|INTO|UPDATE|EXISTS|ON) (?!SET\b|CONFLICT\b)(\
 # The cache saves 5 to 29 µs per statement.
 @lru_cache(512)
 def translate(statement: str, prefix: str) -> str:
-    """Translate a statement, and prefix all table and index names."""
+    """Translate a statement, and add `prefix` to the names of all tables and indexes."""
     if statement.startswith("CREATE"):
         for sqlite, postgres in _TYPES:
             statement = statement.replace(sqlite, postgres)

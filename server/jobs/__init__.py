@@ -1,1 +1,1 @@
-"""Background jobs: when they run, and reports on them."""
+"""Background jobs: their schedules, the runner, and reports on their runs."""

@@ -1,4 +1,4 @@
-"""Background jobs: their interface and their schedules."""
+"""Background jobs: their interface, clock and intervals."""
 
 import threading
 import time
@@ -24,13 +24,13 @@ class Clock:
         return time.time()
 
     def wait(self, condition: threading.Condition, seconds: float | None) -> None:
-        """Wait for a notification, but at most `seconds`. The caller must hold the lock of `condition`."""
+        """Wait until `condition` is notified, but at most `seconds`. The caller must hold its lock."""
         condition.wait(seconds)
 
     def seconds_until(self, unix_time: float) -> float:
         """Return the seconds until a Unix time, but at most MAX_WAIT_S.
 
-        A wait can therefore end too early, so check the time again afterwards.
+        A wait for this time can end too early, so the caller must check the clock again afterwards.
         """
         return min(max(unix_time - self.time(), 0.0), MAX_WAIT_S)
 
@@ -39,7 +39,10 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """Raised by a job that has already logged its failure. If `pause_s` is None, `backoff` sets the pause."""
+    """Error of a job that has already logged its failure.
+
+    If `pause_s` is None, the job's `backoff` sets the pause before the next run.
+    """
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
         super().__init__(reason)
@@ -64,7 +67,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The clock, the stop signal and the thread-safe function `wake` for one run of a job."""
+    """What a job needs for one run: the clock, the stop signal, and the thread-safe function `wake`."""
 
     clock: Clock
     stopping: threading.Event
@@ -81,7 +84,7 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job. Called before the first run, and called again if it has failed."""
+        """Prepare the job. Called before the first run, and again if the previous call failed."""
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
@@ -92,11 +95,11 @@ class Job(ABC):
         """
 
     def close(self) -> None:  # noqa: B027  # optional
-        """Release the resources of the job. Also called if the job has never run."""
+        """Release the resources of the job. Called even if the job has never run."""
 
 
 class DeferredJob(Job):
-    """Placeholder for a job. When the job is first needed, its modules are imported and it is created."""
+    """Placeholder for a job that is imported and created only when it is first needed."""
 
     def __init__(
         self, name: str, is_needed: Callable[[], bool], make: Callable[[], Job], check_interval_s: float

@@ -12,7 +12,7 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 class JobReports:
     """The latest report on each job, in shared memory.
 
-    Create it before the workers are forked. Readers can see a report that is only half written.
+    Create this object before workers are forked. Readers may see a report that is only half written.
     """
 
     def __init__(self) -> None:

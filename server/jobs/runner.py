@@ -16,8 +16,9 @@ STOP_TIMEOUT_S = 5.0  # time limit for stopping all jobs together
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """Report on a job's last run: its Unix time, its error ("" if it succeeded), and the Unix time of the
-    next run.
+    """Report on the last run of a job: when it ended, its error, and when the next run is due.
+
+    Times are Unix times. `error` is "" if the run succeeded.
     """
 
     name: str
@@ -29,7 +30,7 @@ class JobReport:
 class Runner:
     """Runner for background jobs.
 
-    It passes each job's report to `observe` at the start and after each run.
+    It passes a report on each job to `observe`, at the start and after each run of the job.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Runner:
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs, and wait for them at most STOP_TIMEOUT_S."""
+        """Stop all jobs. Waits at most STOP_TIMEOUT_S seconds for them."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -57,7 +58,7 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now or, if it is running, again afterwards.
+        """Run a job now. If it is already running, run it once more afterwards.
 
         After a failure, the back-off pause still applies. Raises KeyError if there is no such job.
         """

@@ -17,7 +17,7 @@ def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """Return the description of a type that the site defines."""
+    """Return the description of a content type that the site defines."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {

@@ -39,7 +39,7 @@ ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Read a site's schemas. Raises the first SetupError."""
+    """Read a site's schemas. Raises SetupError, with the first error only."""
     schema, errors = read_all_content_types(root)
     if errors:
         raise errors[0]
@@ -47,7 +47,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Return the schemas that can be read, and the errors in others."""
+    """Return the schemas that could be read, and all errors in schema files."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     errors: list[SetupError] = []
@@ -77,7 +77,7 @@ def read_all_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type of users. It contains the inverse relations of relations to users."""
+    """Return the content type of users, including the inverse sides of relations to users."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():

@@ -19,7 +19,7 @@ Kind = Literal["collectionType", "singleType", "component"]
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """Attribute type such as `string`, and its group (spec.md 2.3)."""
+    """Type of attributes, such as `string`, and the group that it belongs to (spec.md 2.3)."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
@@ -73,7 +73,7 @@ RELATIONS = frozenset(INVERSE_RELATIONS) | MORPH
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """Attribute with its options."""
+    """Attribute of a content type or component, with its options."""
 
     name: str
     type: str
@@ -122,7 +122,7 @@ class Attribute:
 
     @property
     def visible(self) -> bool:
-        """True if responses and queries can contain it."""
+        """True if responses and queries can contain this attribute."""
         return not self.private and self.type != "password"
 
     @property
@@ -144,7 +144,7 @@ class Attribute:
 
     @property
     def derived(self) -> bool:
-        """True if this is a side of a relation that is computed from the other side, which is stored."""
+        """True if this relation is not stored, but computed from its other side."""
         return self.mapped_by is not None
 
     @property
@@ -154,7 +154,7 @@ class Attribute:
 
     @property
     def polymorphic(self) -> bool:
-        """True if this is the stored side of a morph relation. It stores each target's type."""
+        """True if this is the stored side of a morph relation, which includes the type of each target."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -183,8 +183,8 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 class ContentRule:
     """Content rule for `bifolio check`, from `options.rules` in a schema.
 
-    `path` leads to the attribute, such as `("seo", "metaTitle")`. The values of this attribute must satisfy
-    the options of `limits`.
+    `path` leads to an attribute, such as `("seo", "metaTitle")`. The attribute's values must satisfy the
+    options of `limits`, such as `max_length`.
     """
 
     path: tuple[str, ...]
@@ -227,7 +227,7 @@ class Type:
 
     @cached_property
     def columns(self) -> Mapping[str, Attribute]:
-        """Attributes and system fields, ordered like a row."""
+        """Attributes and system fields, in the order of the values in a row."""
         if self.kind == "component":
             ordered = (_LEADING_FIELDS[0], *self.attributes.values())
         else:
@@ -240,13 +240,13 @@ class Type:
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """Fields that a response contains by default, except ids."""
+        """Names of the fields that a response contains by default, except ids."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """Names for `populate`, ordered like `populate=*`."""
+        """Names that can be populated, in the order in which `populate=*` populates them."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
@@ -257,7 +257,7 @@ class Type:
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """Attributes to validate, each with its index in a row."""
+        """Attributes whose values must be checked, each with its position in `attributes`."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -272,13 +272,13 @@ def _has_options(a: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """Content types and components by uid (`api::article.article`, `shared.seo`)."""
+    """Content types and components by uid, such as `api::article.article` or `shared.seo`."""
 
     types: Mapping[str, Type]
 
     @cached_property
     def content_types(self) -> tuple[Type, ...]:
-        """Content types with endpoints, sorted by singular API id."""
+        """Content types that have endpoints, sorted by singular API id."""
         found = (t for t in self.types.values() if t.kind != "component" and t.uid.startswith("api::"))
         return tuple(sorted(found, key=lambda t: t.singular))
 
@@ -304,9 +304,9 @@ class Schema:
 
     @cached_property
     def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """Attributes that refer to documents or media files, with their indexes in a row, by uid.
+        """For each uid, the attributes that refer to documents or media files, with their positions.
 
-        Attributes of components are included.
+        They include attributes whose components contain such references.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
@@ -326,9 +326,9 @@ class Schema:
 
     @cached_property
     def prose_attributes(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of the attributes that contain Markdown or `blocks`, by uid.
+        """For each uid, the names of the attributes that contain Markdown or `blocks`.
 
-        Attributes of components are included.
+        They include attributes whose components contain such text.
         """
 
         def is_prose(attribute: Attribute) -> bool:
@@ -441,14 +441,14 @@ def content_of(type_: Type) -> str | None:
 
 
 def key_of(type_: Type) -> str:
-    """Return a type's name in requests: `article` or `shared.seo`."""
+    """Return a type's name in requests, such as `article` or `shared.seo`."""
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
 
 
 def type_names(schema: Schema, reserved: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Map the uid of each type to a unique name, such as `Article`.
+    """Map the uid of each type to a unique name for generated code, such as `Article`.
 
-    The name is not in `reserved`. The name followed by one of the `suffixes` is not in it either.
+    No name is in `reserved`, either by itself or followed by one of the `suffixes`.
     """
     suffixes = ("", *suffixes)
     used = {*reserved, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -485,9 +485,9 @@ def document_tag(uid: str, document_id: str) -> str:
 
 
 def header_value(tags: Iterable[str]) -> str:
-    """Return the header with the cache tags. It always contains SITE_TAG.
+    """Return the value of the header with the cache tags, which always include SITE_TAG.
 
-    If the header would be too long, it contains tags of content types instead of tags of documents.
+    If it would be too long, the tags of documents are replaced with those of their content types.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

@@ -1,4 +1,4 @@
-"""Regular expressions in schemas (`regex`): JavaScript's syntax, with a time limit."""
+"""Regular expressions in schemas (`regex`), which have JavaScript's syntax and a time limit."""
 
 import struct
 from functools import lru_cache
@@ -52,7 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def pattern_error(pattern: str, text: str) -> str:
-    """Return an error if `text` does not match the pattern or matching takes too long, and otherwise ""."""
+    """Return an error message if `text` does not match or takes too long to match, otherwise ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -140,7 +140,7 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def convert_for_unicode_flag(pattern: str) -> str | None:
-    """Convert a pattern for use with JavaScript's `u` flag. Return None if this is impossible.
+    """Convert a pattern so that it works with JavaScript's `u` flag. Return None if this is impossible.
 
     The result may match more texts than the original pattern.
     """
@@ -183,7 +183,7 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
 
 
 def _convert_escape(token: str, escapable: frozenset[str]) -> str | None:
-    """Convert an escape sequence, or return None if its meaning would change."""
+    """Convert an escape sequence for the `u` flag, or return None if its meaning would change."""
     if not token.startswith("\\"):
         return token
     if token[:2] in (r"\p", r"\P"):
@@ -198,7 +198,7 @@ def _convert_escape(token: str, escapable: frozenset[str]) -> str | None:
 
 
 def _repeats_lookahead(pattern: str) -> bool:
-    """Return True for a repeated lookahead, which the `u` flag forbids."""
+    """Return True if the pattern repeats a lookahead, which the `u` flag forbids."""
     opened, is_in_class = list[bool](), False
     for found in _TOKEN.finditer(pattern):
         token = found[0]

@@ -1,4 +1,4 @@
-"""Schemas of Strapi's plugins, for code generators."""
+"""Schemas of the content types of Strapi's plugins, for code generators."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,10 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden_type_schema(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return the schema of a type that Strapi hides. `names` are (display, singular, plural)."""
+    """Return the schema of a type that Strapi's admin panel hides.
+
+    `names` contains the display name, the singular name and the plural name.
+    """
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {
         "kind": "collectionType",

@@ -1,4 +1,4 @@
-"""Content rules in schemas, for `bifolio check` but not the API."""
+"""Content rules in schemas, which `bifolio check` enforces but the API does not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], key_path: tuple[str | int
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if a rule's path leads to no attribute."""
+    """Raise SetupError if the path of a rule does not lead to an attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

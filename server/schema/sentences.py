@@ -1,4 +1,4 @@
-"""Descriptions for comments in generated code."""
+"""Descriptions of types and attributes, for comments in generated code."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

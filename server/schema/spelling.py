@@ -36,7 +36,7 @@ def suggestion(word: str, known: Iterable[str], min_similarity: float = MIN_SIMI
 
 
 class Suggestions:
-    """Spelling suggestions with a limit on CPU time."""
+    """Spelling suggestions with a limit on their total CPU time."""
 
     def __init__(self, max_cpu_s: float = MAX_CPU_S) -> None:
         self._left = max_cpu_s
@@ -121,15 +121,16 @@ def unambiguous_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class SpellingCorrector:
-    """Corrector for misspelled words, in constant time."""
+    """Corrector for misspelled words, which takes the same time for any number of known words."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def correct(self, word: str) -> str | None:
-        """Return the known word that differs only in case, accents, separators or two swapped letters.
+        """Return the known word that differs from `word` only in case, accents, separators or swapped
+        letters.
 
-        Return None if there is no such word, or if there are several.
+        At most two adjacent letters can be swapped. Return None if there is no such word, or more than one.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -194,7 +195,7 @@ def find_mistyped_key(data: Mapping[str, Any], expected: str, known: Iterable[st
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each key that seems misspelled."""
+    """Yield a warning for each key in a schema file that seems misspelled."""
     for type_ in types:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
@@ -217,7 +218,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def unknown_schema_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield each unknown key's path, and the allowed keys."""
+    """Yield the path of each unknown key in a schema, with the keys that are allowed there."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -236,7 +237,7 @@ def unknown_schema_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ..
 
 
 def unknown_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown kind, type or relation, and the allowed words."""
+    """Yield the path of each unknown value of `kind`, `type` or `relation`, with the allowed values."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

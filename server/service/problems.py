@@ -183,9 +183,7 @@ class ProblemViewer:
 
     @classmethod
     def for_caller(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller. Raises ForbiddenError if the caller lacks a permission for
-        `actions`.
-        """
+        """Return the viewer for a caller. Raises ForbiddenError if one of the `actions` is not permitted."""
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
