@@ -74,7 +74,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFailure:
-    """The reason why a statement failed. `reason` is "" if the database does not respond."""
+    """Description of a failed statement. `reason` is "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False

@@ -55,9 +55,9 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, callback: Callable[[str], None]) -> None:
-        """Have `callback` called with the payload of each notice on a topic. It must not block.
+        """Register `callback`, which is called with the payload of each notice on a topic and must not block.
 
-        It is called with "" after each connection to the database, because notices may have been missed.
+        It is also called with "" after each connection to the database, because notices may have been missed.
         """
         # After a reconnection, notices may have been lost.
         self._calls[topic].append(callback)

@@ -67,7 +67,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a job needs for one run: the clock, the stop signal, and the thread-safe function `wake`."""
+    """Context of a job's run: the clock, the stop signal, and the thread-safe function `wake`."""
 
     clock: Clock
     stopping: threading.Event

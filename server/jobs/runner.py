@@ -50,7 +50,7 @@ class Runner:
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs. Waits at most STOP_TIMEOUT_S seconds for them."""
+        """Stop all jobs, waiting for them at most STOP_TIMEOUT_S seconds."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S

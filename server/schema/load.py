@@ -39,7 +39,7 @@ ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Read a site's schemas. Raises SetupError, with the first error only."""
+    """Read a site's schemas. If there are errors, the first SetupError is raised."""
     schema, errors = read_all_content_types(root)
     if errors:
         raise errors[0]

@@ -154,7 +154,7 @@ class Attribute:
 
     @property
     def polymorphic(self) -> bool:
-        """True if this is the stored side of a morph relation, which includes the type of each target."""
+        """True if this is the stored side of a morph relation, where each target is stored with its type."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -304,7 +304,7 @@ class Schema:
 
     @cached_property
     def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """For each uid, the attributes that refer to documents or media files, with their positions.
+        """For each type's uid, the attributes that refer to documents or media files, with their positions.
 
         They include attributes whose components contain such references.
         """
@@ -326,7 +326,7 @@ class Schema:
 
     @cached_property
     def prose_attributes(self) -> Mapping[str, tuple[str, ...]]:
-        """For each uid, the names of the attributes that contain Markdown or `blocks`.
+        """For each type's uid, the names of the attributes that contain Markdown or `blocks`.
 
         They include attributes whose components contain such text.
         """

@@ -52,7 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def pattern_error(pattern: str, text: str) -> str:
-    """Return an error message if `text` does not match or takes too long to match, otherwise ""."""
+    """Return an error message if `text` does not match `pattern` or takes too long, otherwise ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:

@@ -30,10 +30,6 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden_type_schema(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return the schema of a type that Strapi's admin panel hides.
-
-    `names` contains the display name, the singular name and the plural name.
-    """
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {
         "kind": "collectionType",

@@ -127,10 +127,10 @@ class SpellingCorrector:
         self._known = frozenset(known)
 
     def correct(self, word: str) -> str | None:
-        """Return the known word that differs from `word` only in case, accents, separators or swapped
-        letters.
+        """Return the known word that differs from `word` only in case, accents or separators.
 
-        At most two adjacent letters can be swapped. Return None if there is no such word, or more than one.
+        If there is none, return the known word in which two adjacent letters are swapped. Return None if
+        neither exists, or if several words fit.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:

@@ -15,8 +15,7 @@ _CREATORS = frozenset({"createdBy", "updatedBy"})
 def suggest_attribute(error: KeyNameError, actor: Actor, schema: Schema) -> None:
     """If a query contains a mistyped attribute, add the most similar name to `error.details`.
 
-    Only attributes that the actor may see are suggested. The error message does not change, because it is the
-    same as in Strapi.
+    Only attributes that the actor may see are suggested. The error message stays the same as in Strapi.
     """
     type_, key = schema.types.get(error.inside), str(error.details["key"])[:_MAX_NAME_CHARS]
     if type_ is None or key in type_.columns or key in _CREATORS or not _may_see_type(type_, actor, schema):

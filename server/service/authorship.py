@@ -12,8 +12,7 @@ COMMAND = Actor("command", everything=True)  # Trailers of commit messages conta
 def writes_of_command(opened: OpenSite) -> Writes:
     """Return the `Writes` object through which a command changes the site.
 
-    Its changes are attributed to the user configured in git or, if none is configured, to the `git.committer`
-    setting.
+    The author of its changes is the user configured in git or, if there is no such user, `git.committer`.
     """
 
     def sign(_: Actor) -> tuple[str, str]:

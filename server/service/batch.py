@@ -43,10 +43,9 @@ class BatchReader:
     remaining_chars: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Parse the operations and check their permissions.
+        """Parse the operations, and check their permissions.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error includes the number of the
-        operation that caused it.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the number of the operation.
         """
         writes = []
         for number, operation in enumerate(operations):

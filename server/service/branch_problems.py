@@ -64,12 +64,11 @@ class BranchChecks:
         self._results: Cache[tuple[str, str], _CheckOutcome] = Cache(_MAX_CACHE_BYTES, _size)
 
     def find(self, caller: Caller, since: str, head: str, paths: Collection[str] = ()) -> BranchProblems:
-        """Return the problems, at the commit `head`, that are caused by changes since the commit `since`.
+        """Return the visible problems in files that differ between two commits.
 
-        Problems that the caller may not see are left out. If `paths` is given, only problems in these files
-        are returned. Relations to users are not checked. Raises ForbiddenError, ConflictError if the
-        configuration in one of the commits is invalid, BusyError, or LimitError if the changed files are too
-        large.
+        Problems that these changes cause in other files are included. If `paths` is given, only problems in
+        these files are returned. Relations to users are not checked. Raises ConflictError if a commit's
+        configuration is invalid, LimitError if the files are too large, ForbiddenError or BusyError.
         """
         require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
         result = self._results.get((since, head))
@@ -131,9 +130,9 @@ def _visible_problems(
 def _check_commit(
     root: Path, past: PastState, paths: frozenset[str], removed: set[Key], budget: Budget
 ) -> tuple[DocumentProblem, ...]:
-    """Return the problems in the files at `paths`, and all relations to documents or files in `removed`.
+    """Return the problems in the files at `paths`, and all relations to targets in `removed`.
 
-    Raises LimitError if the files are too large to check.
+    Raises LimitError if the files are too large.
     """
     snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
     audit = _make_audit(root, past, paths | _published_paths(past, keys), budget)

@@ -77,7 +77,7 @@ class SiteBranches:
         return self._branches.all()
 
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
-        """Return the number of changed documents on each branch that the caller may see.
+        """Return, for each branch, the number of its changed documents that the caller may see.
 
         The number is None if the branch can't be compared with the served branch. Raises BusyError.
         """
@@ -92,9 +92,9 @@ class SiteBranches:
         return self._branches.merged()
 
     def create(self, caller: Caller, name: str, start: str = HEAD) -> Branch:
-        """Create a branch that starts at a commit, at a tag, at another branch, or at a point in time.
+        """Create a branch that starts at `start`, which is a commit, tag, branch or time.
 
-        Raises ValidationError if `name` or `start` is invalid, or ConflictError if the branch already exists.
+        Raises ValidationError if one of the names is invalid, or ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -111,17 +111,14 @@ class SiteBranches:
     def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, PreconditionError if the branch has changed, or ConflictError if it is checked
-        out.
+        Raises PreconditionError if the branch has changed, ConflictError if it is checked out, or
+        NotFoundError.
         """
         self.permit(caller, "delete")
         self._branches.delete(name, if_match)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the changes on a branch, without those that the caller may not see.
-
-        Raises NotFoundError if the branch does not exist.
-        """
+        """Return the changes on a branch, without those that the caller may not see. Raises NotFoundError."""
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -142,9 +139,9 @@ class SiteBranches:
     ) -> BranchProblems:
         """Return the problems in files that a branch has changed since the commit `since`.
 
-        If `since` is "", the files that have changed since the branch was created are checked. If `paths` is
-        given, only problems in these files are returned. Raises NotFoundError, ValidationError if the commit
-        `since` is not on the branch, or LimitError if the changed files are too large.
+        If `since` is "", all files are checked that have changed since the branch was created. If `paths` is
+        given, only problems in these files are returned. Raises ValidationError if the commit `since` is not
+        on the branch, LimitError if the files are too large, or NotFoundError.
         """
         self.permit(caller, "find")
         past, head = self._past, self._branches.commit(name)
@@ -164,8 +161,8 @@ class SiteBranches:
     ) -> BranchMergeResult:
         """Merge the branch `name` into the branch `into`. If `into` is "", merge it into the served branch.
 
-        Raises PreconditionError if the branch has changed, or MergeConflictError if `resolution` does not
-        resolve all conflicts.
+        Raises PreconditionError if the branch has changed, or MergeConflictError if conflicts remain
+        unresolved.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)

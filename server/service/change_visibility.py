@@ -1,4 +1,4 @@
-"""Filter for changes to files in git that an actor may see."""
+"""Filter for file changes in git, based on an actor's permissions."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter that hides those changes to files that an actor may not see."""
+    """Filter that hides the file changes that one actor may not see."""
 
     actor: Actor
     current_layout: Layout

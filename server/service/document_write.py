@@ -101,10 +101,9 @@ class DocumentWrite:
         return self._without_hidden_tag(rendering)
 
     def render_ids(self, state: State, document_id: str, note: str) -> Rendering:
-        """Render a response that contains only a note and the ids of the written document.
+        """Render a response that contains only a note and the ids of the written document. No limits apply.
 
-        This response is never too large. Raises NotFoundError if the document has been deleted since the
-        write.
+        Raises NotFoundError if the document has been deleted since the write.
         """
         if self.query is None:
             return Rendering(b"", "")
@@ -152,10 +151,7 @@ def require_write(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation whose permissions `require_write` has checked.
-
-    Raises ValidationError if the operation is invalid.
-    """
+    """Parse an operation that `require_write` has permitted. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)

@@ -1,4 +1,4 @@
-"""Diffs of the files that a write changes, or that a dry run would change."""
+"""Diffs of the files that a write changes or, in a dry run, would change."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield those changes that the caller may see, sorted by path. Raises LimitError for a large diff."""
+    """Yield the changes that the caller may see, sorted by path. Raises LimitError if they are too large."""
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)

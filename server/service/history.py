@@ -162,8 +162,8 @@ class Histories:
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return all commits that changed visible documents, newest first, each with these documents.
 
-        `since`, `author` and `type_` restrict the result. Raises ForbiddenError, ValidationError if one of
-        them is invalid, or ConflictError if there are no commits.
+        Raises ValidationError if `since` is invalid, ConflictError if there are no commits, or
+        ForbiddenError.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -183,8 +183,8 @@ class Histories:
     ) -> DocumentHistory:
         """Return the history of a document. `document_id` is "" for a single type.
 
-        Raises ForbiddenError if the caller lacks the history permission `action`, NotFoundError, or
-        ConflictError if there are no commits.
+        Raises ForbiddenError if the caller lacks the history permission `action`, ConflictError if there are
+        no commits, or NotFoundError.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -230,8 +230,8 @@ class Histories:
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
         """Return, by commit id, the paths of updated documents whose changes are all hidden from the caller.
 
-        At most MAX_EXAMINED updates are compared by content, if this is necessary; any others count as
-        hidden. Raises LimitError if the comparison takes too long.
+        If contents must be compared to decide this, at most MAX_EXAMINED updates are compared, and the others
+        count as hidden. Raises LimitError if this takes too long.
         """
         if caller.actor.everything:
             return {}
@@ -253,8 +253,8 @@ class Histories:
     def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
         """Return the versions that contain a change which the caller may see.
 
-        At most MAX_EXAMINED versions are compared by content, if this is necessary; any others are returned
-        without a check. Raises LimitError if the comparison takes too long.
+        If contents must be compared to decide this, at most MAX_EXAMINED versions are compared, and the
+        others are returned, too. Raises LimitError if this takes too long.
         """
         budget = history.caller.budget
         return [
@@ -304,7 +304,7 @@ class Histories:
     def origins(self, history: DocumentHistory) -> Origins:
         """Find out which version last changed each value, or each line of a text.
 
-        Raises LimitError if the comparison takes too long.
+        Raises LimitError if this takes too long.
         """
         locale, status, versions = history.select_versions()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
@@ -343,9 +343,9 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore the attributes in `fields` to their values at `at`: a commit, tag, branch or time.
+        """Restore the attributes in `fields` to the values that they had at a commit, tag, branch or time.
 
-        Raises NotFoundError if the document did not exist then, or any error of `Writes.write`.
+        Raises NotFoundError if the document had no such version then, or any error of `Writes.write`.
         """
         verb = self.require_restore(history)
         history, (content,) = self._contents_at(history, (self.past.resolve(at), status))
@@ -361,7 +361,7 @@ class Histories:
     def _contents_at(
         self, history: DocumentHistory, *sides: tuple[str, str]
     ) -> tuple[DocumentHistory, list[Content | None]]:
-        """Return an adapted history, and the document's content at each of several commits.
+        """Return an adapted history, and the document's content for each commit and status in `sides`.
 
         The adapted history also hides the attributes that were private at any of these commits.
         """
@@ -409,9 +409,9 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _commit_before_last_change(self, history: DocumentHistory, versions: list[Version], to: str) -> str:
-        """Return the parent of the last commit, up to the commit `to`, whose change the caller may see.
+        """Return the parent of the last commit that made a visible change. Commits after `to` are ignored.
 
-        Return "" if that commit has no parent, or `to` if the caller may see no change.
+        Return "" if that commit has no parent, or `to` if no change is visible.
         """
         if to:
             self.past.log.update(to)

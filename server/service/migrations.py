@@ -49,7 +49,7 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Apply a new migration, or all stored migrations that are still to be applied, in one write.
+    """Apply a new migration, or all stored migrations that have not been applied yet, in one write.
 
     Raises ValidationError if values would be lost, or ConflictError if uncommitted files would be changed and
     `uncommitted` is not set.

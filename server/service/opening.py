@@ -88,7 +88,7 @@ class OpenSite:
 
     @contextmanager
     def recording_changes(self) -> Iterator[None]:
-        """Record changes that were made to files before the server started, in a separate process.
+        """In a separate process, record file changes that were made before the server started.
 
         The context ends when the process has finished, or after RECORD_TIMEOUT_S.
         """

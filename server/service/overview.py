@@ -17,7 +17,7 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return JSON with document counts and the most recently updated documents, and the scope.
+    """Return document counts and recently updated documents as JSON, and the scope that was searched.
 
     Raises ForbiddenError or ValidationError.
     """

@@ -162,7 +162,7 @@ def list_roles(reader: Reader) -> list[bytes]:
 def get_role(reader: Reader, key: str) -> bytes:
     """Return a role as JSON. `key` is the number, the name or the documentId of the role.
 
-    Raises NotFoundError if there is no such role.
+    Raises NotFoundError.
     """
     view, role = reader.view(Query(reader.type)), resolve_role(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None

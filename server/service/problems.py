@@ -89,7 +89,7 @@ def parse_paths(value: object) -> frozenset[str]:
 class FoundProblems:
     """The problems that the caller may see.
 
-    `in_scope` contains the problems of the selected type, document and files, and `matching` those of them
+    `in_scope` contains the problems of the selected type, document and files. `matching` contains only those
     that also match `severity` and `fixable`. `is_current` is True if the site has not changed since the
     check.
     """

@@ -70,7 +70,7 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reader for the documents of a content type that an actor may read.
+    """Reader for documents of one content type, with the permissions of an actor.
 
     If `users` is None, relations to users are empty.
     """

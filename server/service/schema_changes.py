@@ -47,7 +47,7 @@ class ChangeRequest:
 class SchemaPlan:
     """The plan of a schema change. `version` is a hash of all changed files, before and after the change.
 
-    `files` contains the first MAX_DIFFS of them, schemas first; `total_files` is the number of all of them.
+    `files` contains the first MAX_DIFFS changed files, schemas first. `total_files` counts all of them.
     """
 
     plan: Plan

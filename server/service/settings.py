@@ -205,7 +205,7 @@ def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
 
 
 def actions_by_subject(permissions: frozenset[str]) -> Mapping[str, Sequence[str]]:
-    """Group permissions such as `article.find` by subject. Actions are in the order of the documentation."""
+    """Group the actions of permissions such as `article.find` by subject, in the documented order."""
     found: dict[str, list[str]] = {}
     for permission in sorted(permissions):
         subject, _, action = permission.rpartition(".")
@@ -356,7 +356,7 @@ def make_change(
     """Change site.yaml. Return the changed file and the id of the commit.
 
     Raises PreconditionError if the file has changed since the client read it, ValidationError,
-    ForbiddenError, ConflictError, or any error of `Writes.save`.
+    ForbiddenError, ConflictError or any error of `Writes.save`.
     """
     outcome = writes.save(caller, _prepare, change, message=message)
     # In a large site, a write does not read the configuration again by itself.
@@ -411,8 +411,7 @@ def settings_errors(new: SettingsFile, schema: Schema) -> list[SetupError]:
 
 
 def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
-    """Raise ValidationError if a value at `paths` is outside the bounds that apply to changes over the API.
-    """
+    """Raise ValidationError if a value at `paths` is outside the bounds for changes over the API."""
     for name in (".".join(path) for path in paths):
         if key := KEYS.get(name):
             must = violated_bound(key, value_of(new.settings, name))

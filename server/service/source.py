@@ -28,7 +28,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file with a version of a document. `draft` is set if the request asks for the draft."""
+    """The file that contains one version of a document. `draft` is set if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -57,8 +57,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A new text for a file, or only for `other_keys`, the keys that are not attributes of the content type.
-    """
+    """The new text of a file, or only of the keys that are not attributes (`other_keys`)."""
 
     if_match: str
     text: str | None = None
@@ -74,10 +73,10 @@ def find_source(
     *,
     to_write: bool = False,
 ) -> SourceFile:
-    """Return the file with a version of a document. `document_id` is "" for a single type.
+    """Return the file that contains a version of a document. `document_id` is "" for a single type.
 
-    Raises ForbiddenError unless the caller has permission under both the branch's schema and the served
-    schema. Raises NotFoundError or ValidationError.
+    The caller needs permission under both the branch's schema and the served schema. Raises ForbiddenError,
+    NotFoundError or ValidationError.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -101,8 +100,7 @@ def find_source(
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
     """Return the text of a file in a commit or, if `commit` is "", on disk.
 
-    Raises NotFoundError, ConflictError if the file is not valid text, StorageError if it can't be read, or
-    LimitError if it is too large.
+    Raises ConflictError if the text is invalid, LimitError if it is too large, StorageError or NotFoundError.
     """
     document, type_ = file.document, file.type
     text = _read_in_commit(site, document.path, commit) if commit else _read_on_disk(site, document.path)

@@ -81,8 +81,8 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
     """Return the uncommitted changes to a file.
 
-    Raises NotFoundError if there are none that the caller may see, ForbiddenError, ValidationError, or
-    ConflictError if there are no commits.
+    Raises NotFoundError if the caller may see none, ConflictError if there are no commits, ForbiddenError or
+    ValidationError.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -103,10 +103,9 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit the uncommitted changes to files. Return the id of the commit.
+    """Commit the changes to files. Return the id of the commit.
 
-    Raises ForbiddenError, ValidationError if the message is empty or a file has no changes, or ConflictError
-    if git fails.
+    Raises ValidationError if a file has no changes or the message is empty, ConflictError or ForbiddenError.
     """
     require_history(caller)
     require_history(caller, "commit")

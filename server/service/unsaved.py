@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class EditorPlan:
-    """Changes that an editor is to make.
+    """Changes that an editor must make.
 
     `texts` maps the old path of each changed file to its old and new text. `renames` maps old paths to new
     paths.

@@ -221,9 +221,9 @@ def _types(caller: Caller) -> Sequence[str]:
 
 
 def version_for(writes: Writes, settings: Settings) -> str:
-    """Return the version of site.yaml, or "" if the file can't be changed now.
+    """Return the version of site.yaml.
 
-    It can't be changed if it can't be read, or if its webhooks are no longer those in `settings`.
+    Return "" if the file can't be read, or if it is valid but its webhooks are not those in `settings`.
     """
     try:
         file = read_settings_file(writes)

@@ -76,10 +76,6 @@ class Webhooks:
         self._sees_sent = may_read_sent(caller.actor, self._schema)
 
     def find_all(self) -> list[ListedWebhook]:
-        """Return all webhooks, in the order in which site.yaml lists them.
-
-        Raises ForbiddenError or StorageError.
-        """
         self._require("read")
         return [self._listed(webhook) for webhook in self._settings.webhooks]
 
@@ -115,7 +111,7 @@ class Webhooks:
     def test(self, name: str) -> Outcome:
         """Send a sample event, and wait for the response.
 
-        Raises ForbiddenError, NotFoundError, or ConflictError if the webhook can't send requests.
+        Raises ConflictError if the webhook can't send requests, ForbiddenError or NotFoundError.
         """
         self._require("read", "send")
         webhook = self._find(name)
@@ -148,8 +144,8 @@ class Webhooks:
     def rotate(self, name: str) -> tuple[str, ListedWebhook]:
         """Generate a new secret, and return it with the webhook.
 
-        For OVERLAP_S seconds, requests are also signed with the old secret. Raises ForbiddenError,
-        NotFoundError, StorageError, or ConflictError if the secret can't be rotated now.
+        For OVERLAP_S seconds, requests are also signed with the old secret. Raises ConflictError if the
+        secret can't be rotated now, ForbiddenError, NotFoundError or StorageError.
         """
         self._require("read", "rotate")
         webhook = self._find(name)

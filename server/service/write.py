@@ -208,7 +208,7 @@ class Writes:
     ) -> Outcome[Made]:
         """Call `prepare`, and save the files that it changes.
 
-        `permits` contains the permissions that an undo requires; without them, the write can't be undone.
+        `permits` contains the permissions that an undo requires; if it is empty, the write can't be undone.
         `around` returns a context manager. The files are replaced inside its context, while the write lock is
         held. Both apply only to the served branch. Raises the errors of `prepare`, `Site.write` and
         `BranchWriter.write`.

@@ -1,5 +1,4 @@
-"""Transformation of images that is requested in URLs such as `/uploads/bay.jpg?width=800` (docs/images.md).
-"""
+"""Transformed images for URLs such as `/uploads/bay.jpg?width=800` (docs/images.md)."""
 
 import hashlib
 import os
@@ -221,7 +220,7 @@ class Images:
     ) -> tuple[Derivative, DerivativeRequest]:
         """Return the best image in the cache. `requests` describes the possible images, best first.
 
-        If none is cached, the last one is fetched from the bucket or made. All better images are then made in
+        If none is cached, the last of them is fetched from the bucket or made. Better images are then made in
         the background.
         """
         derivative = None

@@ -37,7 +37,7 @@ def collapse(text: str) -> str:
 
 
 def escaped_line(text: str, max_chars: int = 0) -> str:
-    """Escape text, and put it on one line. It is shortened to `max_chars` characters, or not at all if 0."""
+    """Escape text, and put it on one line of at most `max_chars` characters (0: no limit)."""
     line = collapse(text)
     if max_chars and len(line) > max_chars:
         line = line[: max_chars - 1].rstrip() + "…"

@@ -22,7 +22,7 @@ class MediaFile:
     """An open media file, which the caller must close.
 
     `digest` is "" if it is unknown. `modified` is a Unix time in seconds. `versions` contains the hashes that
-    match the file in the URL parameter `v`, or is None if the file was not transformed.
+    the URL parameter `v` can name, or is None if the file was not transformed.
     """
 
     file: IO[bytes]
@@ -83,7 +83,7 @@ class MediaFiles:
     def _past_file(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
         """Return a file as it was at a commit, or None if the file has not changed since that commit.
 
-        Raises NotFoundError if there was no such file.
+        Raises NotFoundError.
         """
         media, format_parts = snapshot.media, split_variant_path(key)
         if key in media:

@@ -49,8 +49,8 @@ def list_folders(caller: Caller) -> dict[str, Any]:
 def list_uses(caller: Caller, key: str) -> dict[str, Any]:
     """Return the documents that use a file, without those that the caller may not see.
 
-    `hidden` is True if there are also hidden documents that use the file, or None if the caller may not
-    delete files. Raises NotFoundError if there is no such file.
+    `hidden` is True if hidden documents use the file, too, or None if the caller may not delete files. Raises
+    NotFoundError.
     """
     file = find_file(caller.state, key)
     media = media_key(file.path) or ""

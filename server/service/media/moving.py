@@ -49,8 +49,8 @@ def move_file(
 ) -> MoveResult:
     """Move or rename a media file, and update the links to it. `body` contains the new folder or name.
 
-    Raises NotFoundError, ValidationError, ConflictError, or ForbiddenError if the caller may not change all
-    documents that use the file.
+    Raises ForbiddenError if the caller may not change all documents that use the file, NotFoundError,
+    ValidationError or ConflictError.
     """
     request = read_move(caller, key, body)
     permits = _undo_permits(caller, request.old) if undo else ()
@@ -72,10 +72,7 @@ def preview_move(writes: Writes, caller: Caller, key: str, body: object) -> Sequ
 
 
 def read_move(caller: Caller, key: str, body: object) -> RenameRequest:
-    """Parse a request body with a `folder`, a `fileName` or both.
-
-    Raises NotFoundError if there is no such file, or ValidationError.
-    """
+    """Parse a body with a `folder`, a `fileName` or both. Raises NotFoundError or ValidationError."""
     old = find_file(caller.state, key).path
     values = body if isinstance(body, Mapping) else {}
     known = {name: values[name] for name in ("folder", "fileName") if values.get(name) is not None}

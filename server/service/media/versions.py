@@ -34,10 +34,7 @@ def version_of_image(digest: str, transformation: Transformation, animation_pixe
 
 
 def with_focus(transformation: Transformation, document: Document) -> Transformation:
-    """Return the transformation with the focal point from the image's description.
-
-    A focal point that the transformation already has is kept.
-    """
+    """Return the transformation with the image's focal point, unless it already has one."""
     x, y = transformation.focus or (None, None)
     point = document.get("focalPoint")
     if transformation.keeps_detail or not isinstance(point, dict):

@@ -54,7 +54,7 @@ class PublicSite:
         return self.url_maker(document.type, document.locale)(document).decode() or None
 
     def url_maker(self, type_: Type, locale: str) -> Make:
-        """Return a function that returns a document's URL, or b"" if the document has no URL."""
+        """Return a function that takes a document, and returns its URL, or b"" if it has no URL."""
         key = type_.uid, locale
         if key not in self._addresses:
             self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
