@@ -30,7 +30,7 @@ class JobReport:
 class Runner:
     """Runner for background jobs.
 
-    It passes a report on each job to `observe`, at the start and after each run of the job.
+    It passes a report on each job to `observe` at the start and after each run.
     """
 
     def __init__(

@@ -26,10 +26,10 @@ NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "u
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Drafts that were last changed by the caller, and documents changed by other people, newest first.
+    """Drafts that were last changed by the caller, and changes by other people, newest first.
 
-    `drafts` and `others` have at most MAX_LISTED entries each; `other_count` is the number of all documents
-    that other people changed. `log` is the id of the event log, and `last` is the number of its last event.
+    `drafts` and `others` have at most MAX_LISTED entries each; `other_count` counts all changes by other
+    people. `log` is the id of the event log, and `last` is the number of its last event.
     """
 
     drafts: list[dict[str, Any]]
@@ -42,8 +42,8 @@ class Activity:
 def find_activity(database: EventDatabase, caller: Caller, since: int | None, name_of: NameOf) -> Activity:
     """Find the drafts that were last changed by the caller.
 
-    If `since` is given, also find the documents that other people have changed after the event with this
-    number. Only the last MAX_EVENTS events are read. Raises StorageError if the event log can't be read.
+    If `since` is given, also find changes by other people after the event with this number. Only the last
+    MAX_EVENTS events are read. Raises StorageError.
     """
     bounds = database.bounds()
     start = max(bounds.first - 1, bounds.last - MAX_EVENTS)

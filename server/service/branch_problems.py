@@ -67,8 +67,8 @@ class BranchChecks:
         """Return the visible problems in files that differ between two commits.
 
         Problems that these changes cause in other files are included. If `paths` is given, only problems in
-        these files are returned. Relations to users are not checked. Raises ConflictError if a commit's
-        configuration is invalid, LimitError if the files are too large, ForbiddenError or BusyError.
+        these files are returned. Relations to users are not checked. Raises ForbiddenError, ConflictError,
+        BusyError or LimitError.
         """
         require_of_site(caller.actor, PROBLEMS, "find", caller.state.schema)
         result = self._results.get((since, head))
@@ -132,7 +132,7 @@ def _check_commit(
 ) -> tuple[DocumentProblem, ...]:
     """Return the problems in the files at `paths`, and all relations to targets in `removed`.
 
-    Raises LimitError if the files are too large.
+    Raises LimitError.
     """
     snapshot, keys = past.state.snapshot, set(_keys_at(past, paths))
     audit = _make_audit(root, past, paths | _published_paths(past, keys), budget)

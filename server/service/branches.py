@@ -92,9 +92,9 @@ class SiteBranches:
         return self._branches.merged()
 
     def create(self, caller: Caller, name: str, start: str = HEAD) -> Branch:
-        """Create a branch that starts at `start`, which is a commit, tag, branch or time.
+        """Create a branch that starts at a commit, tag, branch or time.
 
-        Raises ValidationError if one of the names is invalid, or ConflictError if the branch already exists.
+        Raises ValidationError if a name is invalid, or ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -111,8 +111,8 @@ class SiteBranches:
     def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises PreconditionError if the branch has changed, ConflictError if it is checked out, or
-        NotFoundError.
+        Raises NotFoundError, PreconditionError if the branch has changed, or ConflictError if it is checked
+        out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name, if_match)
@@ -139,9 +139,9 @@ class SiteBranches:
     ) -> BranchProblems:
         """Return the problems in files that a branch has changed since the commit `since`.
 
-        If `since` is "", all files are checked that have changed since the branch was created. If `paths` is
-        given, only problems in these files are returned. Raises ValidationError if the commit `since` is not
-        on the branch, LimitError if the files are too large, or NotFoundError.
+        If `since` is "", this is the commit at which the branch started. If `paths` is given, only problems
+        in these files are returned. Raises NotFoundError, ValidationError if the commit `since` is not on the
+        branch, or LimitError.
         """
         self.permit(caller, "find")
         past, head = self._past, self._branches.commit(name)

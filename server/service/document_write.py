@@ -91,8 +91,7 @@ class DocumentWrite:
     def render(self, state: State, document_id: str) -> Rendering:
         """Render the written version. After a deletion, the result is empty.
 
-        Raises NotFoundError if the document has been deleted since the write, LimitError if the response is
-        too large, or BusyError.
+        Raises LimitError, BusyError, or NotFoundError if the document has been deleted since the write.
         """
         if self.query is None:
             return Rendering(b"", "")

@@ -162,8 +162,8 @@ class Histories:
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return all commits that changed visible documents, newest first, each with these documents.
 
-        Raises ValidationError if `since` is invalid, ConflictError if there are no commits, or
-        ForbiddenError.
+        Raises ForbiddenError, ValidationError if `since` is invalid, or ConflictError if there are no
+        commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -183,8 +183,8 @@ class Histories:
     ) -> DocumentHistory:
         """Return the history of a document. `document_id` is "" for a single type.
 
-        Raises ForbiddenError if the caller lacks the history permission `action`, ConflictError if there are
-        no commits, or NotFoundError.
+        Raises NotFoundError, ForbiddenError if the caller lacks the history permission `action`, or
+        ConflictError if there are no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -207,10 +207,7 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, viewer)
 
     def deleted_documents(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return a content type, and its documents that have been deleted.
-
-        Raises the same errors as `document_history`.
-        """
+        """Return a content type and its deleted documents. Raises the same errors as `document_history`."""
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -231,7 +228,7 @@ class Histories:
         """Return, by commit id, the paths of updated documents whose changes are all hidden from the caller.
 
         If contents must be compared to decide this, at most MAX_EXAMINED updates are compared, and the others
-        count as hidden. Raises LimitError if this takes too long.
+        count as hidden. Raises LimitError.
         """
         if caller.actor.everything:
             return {}
@@ -254,7 +251,7 @@ class Histories:
         """Return the versions that contain a change which the caller may see.
 
         If contents must be compared to decide this, at most MAX_EXAMINED versions are compared, and the
-        others are returned, too. Raises LimitError if this takes too long.
+        others are returned, too. Raises LimitError.
         """
         budget = history.caller.budget
         return [
@@ -282,8 +279,8 @@ class Histories:
         """Compare two versions of a document. `since` and `to` can be commits, tags, branches or times.
 
         If `to` is "", the newer version is the current one. If `since` and `since_status` are "", the older
-        version is the one before the last change; if only `since` is "", the two versions differ only in
-        their status. Raises ForbiddenError or ValidationError.
+        version is the one before the last change; if only `since` is "", the versions differ only in status.
+        Raises ForbiddenError or ValidationError.
         """
         locale, status, versions = history.select_versions()
         to = self.past.resolve(to) if to else ""
@@ -302,10 +299,7 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find out which version last changed each value, or each line of a text.
-
-        Raises LimitError if this takes too long.
-        """
+        """Find out which version last changed each value, or each line of a text. Raises LimitError."""
         locale, status, versions = history.select_versions()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         viewers = [

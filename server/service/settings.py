@@ -355,8 +355,8 @@ def make_change(
 ) -> tuple[SettingsFile, str]:
     """Change site.yaml. Return the changed file and the id of the commit.
 
-    Raises PreconditionError if the file has changed since the client read it, ValidationError,
-    ForbiddenError, ConflictError or any error of `Writes.save`.
+    Raises ValidationError, ForbiddenError, ConflictError, PreconditionError if the file has changed, or any
+    error of `Writes.save`.
     """
     outcome = writes.save(caller, _prepare, change, message=message)
     # In a large site, a write does not read the configuration again by itself.

@@ -100,7 +100,7 @@ def find_source(
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
     """Return the text of a file in a commit or, if `commit` is "", on disk.
 
-    Raises ConflictError if the text is invalid, LimitError if it is too large, StorageError or NotFoundError.
+    Raises NotFoundError, StorageError, LimitError, or ConflictError if the file is not valid text.
     """
     document, type_ = file.document, file.type
     text = _read_in_commit(site, document.path, commit) if commit else _read_on_disk(site, document.path)

@@ -81,8 +81,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
     """Return the uncommitted changes to a file.
 
-    Raises NotFoundError if the caller may see none, ConflictError if there are no commits, ForbiddenError or
-    ValidationError.
+    Raises ForbiddenError, ValidationError, NotFoundError, or ConflictError if there are no commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -105,7 +104,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
     """Commit the changes to files. Return the id of the commit.
 
-    Raises ValidationError if a file has no changes or the message is empty, ConflictError or ForbiddenError.
+    Raises ForbiddenError, ConflictError, or ValidationError if a file has no changes.
     """
     require_history(caller)
     require_history(caller, "commit")

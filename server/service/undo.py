@@ -28,8 +28,8 @@ def undo_write(
 ) -> Outcome[tuple[str, ...]]:
     """Undo a write by restoring the files that it changed. Return the paths that the caller may see.
 
-    If `can_redo` is set, the undo itself can be undone, too. Raises NotFoundError if the write can't be
-    undone, ConflictError if its files have changed again, or ForbiddenError.
+    If `can_redo` is set, the undo itself can be undone, too. Raises ForbiddenError, NotFoundError, or
+    ConflictError if the files have changed since the write.
     """
     actor = caller.actor
     may = may_write(actor, caller.state.schema.content_types) or actor.may("upload", "upload")

@@ -119,8 +119,8 @@ class UserManagement:
     def update(self, key: str, data: object, if_match: str) -> ListedUser:
         """Change or block a user.
 
-        Raises PreconditionError if the user's version is not `if_match`, DuplicateUserError, ForbiddenError,
-        NotFoundError or ValidationError.
+        Raises ForbiddenError, NotFoundError, ValidationError, DuplicateUserError, or PreconditionError if the
+        user's version is not `if_match`.
         """
         user = self._user_to_change(key)
         if not if_match:

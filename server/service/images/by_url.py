@@ -120,9 +120,9 @@ class Images:
     ) -> MediaFile | ParameterRedirect | BucketUrl | None:
         """Return a transformed image, or where to find it. Return None if no transformation is requested.
 
-        If `commit` is "", the current file is transformed. Raises ForbiddenError if a required signature is
-        missing, ValidationError if the transformation is not possible or not allowed, NotFoundError,
-        RateLimitError, BusyError, StorageError, or any error of the bucket.
+        If `commit` is "", the current file is transformed. Raises NotFoundError, RateLimitError, BusyError,
+        StorageError, ForbiddenError if a signature is missing, ValidationError if the transformation is
+        impossible or not allowed, or any error of the bucket.
         """
         settings = self._files.site.state.settings.media
         requested = {name: value for name, value in parameters.items() if name in PARAMETERS}
