@@ -38,7 +38,7 @@ class Connection(Protocol):
 class Engine(Protocol):
     """Thread-safe access to a database. Each process has its own connections."""
 
-    # If the database can't be used, transactions raise the error that `Tables.refuse` returns.
+    # If the database can't be used, transactions raise the error that `Tables.to_error` returns.
 
     @property
     def is_read_only(self) -> bool:
@@ -58,8 +58,7 @@ class Engine(Protocol):
         Waits up to `timeout_s` seconds for other write transactions to end. In PostgreSQL, the transaction
         first executes `lock_statement`.
         """
-        # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
-        # therefore first executes the statement `claim`, which can take a lock to keep others out.
+        # PostgreSQL allows several write transactions at a time, unless `lock_statement` acquires a lock.
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Begin a read-only transaction on a consistent snapshot."""

@@ -31,7 +31,7 @@ def database_file(root: Path) -> Path:
 
 def is_usable_database(path: Path) -> bool:
     """Return True if a file is empty, or an SQLite database that can be read and written."""
-    # A read-only file is not sound, although the engine can still read it.
+    # A read-only file does not count as usable, although the engine can still read it.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
     try:

@@ -59,7 +59,6 @@ class Notices:
 
         It is also called with "" after each connection to the database, because notices may have been missed.
         """
-        # After a reconnection, notices may have been lost.
         self._calls[topic].append(callback)
 
     def notify(self, topic: str, payload: str = "") -> None:

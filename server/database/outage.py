@@ -20,7 +20,7 @@ class ReadOnlyError(Exception):
 class Outage:
     """Thread-safe record of whether a database is available."""
 
-    # `trial` tests the database. `name` is the name to use in the log; if it is "", nothing is logged.
+    # `probe` tests the database. `name` is the name to use in the log; if it is "", nothing is logged.
 
     def __init__(self, probe: Callable[[], object], name: str) -> None:
         self._probe, self._name = probe, name

@@ -203,7 +203,7 @@ class Postgres:
                 raise
 
     def _connect(self, timeout_s: float) -> BoundedConnection:
-        # Connects in another thread. Raises ResponseTimeoutError if this takes longer than `seconds`.
+        # Connects in another thread. Raises ResponseTimeoutError if this takes longer than `timeout_s`.
         # If the connection is made too late, a later caller gets it.
         try:
             future = self._late.pop()

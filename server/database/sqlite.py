@@ -30,7 +30,7 @@ class Sqlite:
     If `on_replaced` is given, a damaged or deleted file is replaced with an empty one.
     """
 
-    # Without `replaced`, the engine keeps using the file that it opened first.
+    # Without `on_replaced`, the engine keeps using the file that it opened first.
 
     is_read_only = False  # If the file can't be written, each write raises an error instead.
 

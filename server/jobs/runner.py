@@ -83,7 +83,7 @@ class _JobThread:
         self._is_woken = self._is_started = False
         # None if the job runs only when `wake` is called
         self._due: float | None = clock.monotonic() + job.initial_delay_s
-        # Before this time, a call to `wake` has no effect, because the job has failed.
+        # If the job has failed, a call to `wake` takes effect only at this time.
         self._held_until = 0.0
         self._error, self._failures, self._failed_at = "", 0, 0.0
         self._thread = threading.Thread(target=self._run_until_stopped, name=job.name, daemon=True)

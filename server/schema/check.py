@@ -10,8 +10,8 @@ from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, S
 from server.schema.rules import check_rules
 from server.schema.spelling import suggestion
 
-# API ids that would conflict with other paths below /api/, or have the same permissions as users, roles or
-# files
+# API ids that would conflict with other paths below /api/, or with the names of users, roles or files in
+# permissions
 RESERVED_IDS = (
     "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
     "upload", "uploads", "user", "users", "users-permissions",

@@ -252,7 +252,7 @@ class Type:
 
     @cached_property
     def numbered(self) -> tuple[tuple[int, Attribute], ...]:
-        # Stored rows contain only the attributes, without the system fields in `columns`.
+        # The positions count only the attributes, not the system fields in `columns`.
         return tuple(enumerate(self.attributes.values()))
 
     @cached_property
@@ -304,9 +304,10 @@ class Schema:
 
     @cached_property
     def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """For each type's uid, the attributes that refer to documents or media files, with their positions.
+        """For each type's uid, the attributes that refer to documents or media files.
 
-        They include attributes whose components contain such references.
+        They include attributes whose components contain such references. Each has its position in
+        `attributes`.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {

@@ -80,7 +80,7 @@ def _draft(event: Event, caller: Caller, name_of: NameOf) -> dict[str, Any] | No
     if type_ is None or not may_read_drafts(caller.actor, type_):
         return None
     draft = caller.state.snapshot.get(type_, event.document_id, event.locale, DRAFT)
-    # Without a draft of its own, the published version also counts as the draft.
+    # If there is no separate draft, the published version also counts as the draft.
     if draft is None or publication_status(caller.state.snapshot, draft) == PUBLISHED:
         return None
     return _entry(event, caller, DRAFT, name_of)

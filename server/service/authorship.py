@@ -12,7 +12,7 @@ COMMAND = Actor("command", everything=True)  # Trailers of commit messages conta
 def writes_of_command(opened: OpenSite) -> Writes:
     """Return the `Writes` object through which a command changes the site.
 
-    The author of its changes is the user configured in git or, if there is no such user, `git.committer`.
+    The author of its changes is the user configured in git or, if there is none, the setting `git.committer`.
     """
 
     def sign(_: Actor) -> tuple[str, str]:

@@ -33,7 +33,7 @@ _STEPS_PER_PROBLEM = 10
 # Parsing takes longer for lines, headings and links than for words. "[" begins a link, which is also checked.
 _STEPS_PER_MARK = {"\n": 1, "<": 1, ">": 1, "*": 1, "|": 1, "#": 5, "[": 5}
 _PROBLEMS_PER_STEP = 10  # when a result is filtered by permissions
-_MAX_CACHE_BYTES = 40_000_000  # enough for the most problems that the default limit on steps allows
+_MAX_CACHE_BYTES = 40_000_000  # enough for the largest result that the default limit on steps allows
 _BYTES_PER_ENTRY, _BYTES_PER_PROBLEM = 300, 500  # without texts
 
 _Identity = tuple[str, str, str]  # path, rule and message
@@ -141,7 +141,7 @@ def _check_commit(
         found.update(dict.fromkeys(past.known.entries[path].problems))
     found.update(dict.fromkeys(problem for problem in duplicate_values(audit) if problem.path in paths))
     for problem in find_in_documents(audit, paths):
-        budget.spend(_STEPS_PER_PROBLEM)  # To suggest a correction, it is compared with many names.
+        budget.spend(_STEPS_PER_PROBLEM)  # To suggest a correction, a name is compared with many others.
         found[problem] = None
     found.update(dict.fromkeys(find_unequal_locales(audit, keys)))
     changed = [document for path, document in audit.documents.items() if path in paths]

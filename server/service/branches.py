@@ -36,7 +36,7 @@ from server.storage.git.branches import Branch, merge_base
 from server.storage.git.refs import COMMIT_ID
 
 MAX_LISTED_FILES = 100  # of content types, settings and migrations
-HEAD = "HEAD"  # value of `origin` that stands for the commit that is checked out
+HEAD = "HEAD"  # value of `start` that stands for the commit that is checked out
 
 
 @dataclass(frozen=True, slots=True)

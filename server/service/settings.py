@@ -49,7 +49,7 @@ from server.write.precondition import matches_version, version_of_text
 MAX_CHANGES = 200  # for one request
 BUILT_IN_ROLES = frozenset(DEFAULTS.roles)
 NEW_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
-# YAML reads some of these words as another value, and objects in JavaScript have members with the others.
+# YAML does not read some of these words as text; the others are members of every object in JavaScript.
 _NO_ROLES = frozenset(
     [
         "null",

@@ -46,9 +46,9 @@ from server.service.write import Writes
 from server.write.context import Context
 
 log = logging.getLogger("bifolio")
-MAX_WEBHOOKS = 100  # that the API creates; site.yaml can contain more
-LOG_TIMEOUT_S = 1.0  # for the database, because the write lock is held
-MAX_ITEMS = 100  # in a list, or headers
+MAX_WEBHOOKS = 100  # limit for the API; site.yaml can contain more
+LOG_TIMEOUT_S = 1.0  # short, because the write lock is held while the database is written
+MAX_ITEMS = 100  # maximum number of headers, or of items in a list
 # Keys that the API can't change, with the reason.
 _FIXED: Mapping[str, str] = {
     "name": "a webhook can't be renamed, because its deliveries and secret belong to its name",
@@ -276,7 +276,7 @@ def _replacing_state(
         yield
     with _logging_failure(change), database.writing(LOG_TIMEOUT_S) as transaction:
         remove(transaction.connection, change.name)
-    # The deliveries are deleted first: an attempt could create the secret again.
+    # The deliveries are deleted first: another attempt to deliver could create the secret again.
     if not secret:
         with _logging_failure(change):
             discard(root, change.name)

@@ -120,9 +120,9 @@ class Images:
     ) -> MediaFile | ParameterRedirect | BucketUrl | None:
         """Return a transformed image, or where to find it. Return None if no transformation is requested.
 
-        If `commit` is "", the current file is transformed. Raises NotFoundError, RateLimitError, BusyError,
-        StorageError, ForbiddenError if a signature is missing, ValidationError if the transformation is
-        impossible or not allowed, or any error of the bucket.
+        If `commit` is "", the current file is transformed. Raises ForbiddenError if a signature is missing,
+        ValidationError if the transformation is impossible or not allowed, any error of the bucket,
+        NotFoundError, RateLimitError, BusyError or StorageError.
         """
         settings = self._files.site.state.settings.media
         requested = {name: value for name, value in parameters.items() if name in PARAMETERS}
@@ -261,7 +261,7 @@ class Images:
     def _measure(self, snapshot: Snapshot, commit: str, path: str) -> _ImageFacts:
         source, ending = self._files.open(snapshot, commit, path), posixpath.splitext(path)[1]
         with source.file as file:
-            # A blob of a past commit is opened as a temporary file, which has another mark each time.
+            # A blob of a past commit is opened as a temporary file, which has a new mark each time.
             mark = None if source.digest else file_mark(os.fstat(file.fileno()))
             digest = _digest_of(file)
             file.seek(0)

@@ -33,7 +33,7 @@ class CustomFormats:
         for name, transformation in self.settings.formats.items():
             try:
                 size = result_size(ImageSize(width, height), transformation, self.settings.transform)
-            except SizeLimitError:  # Requests for it get a 400.
+            except SizeLimitError:  # Requests for this format get a 400 response.
                 continue
             ending, format_ = file.get("ext").lower(), transformation.format
             animation_pixels = animation_limit(ending, format_, self.settings.transform)

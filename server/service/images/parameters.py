@@ -66,12 +66,12 @@ def read_parameters(requested: Mapping[str, Any], media: MediaSettings) -> Trans
         transformation = read_transformation(requested, {**settings.presets, **media.formats})
     except TransformationError as error:
         message = str(error)
-        if error.name in _SIDES:  # For these, the syntax allows more than the site.
+        if error.name in _SIDES:  # For these, the syntax allows larger values.
             message = message.replace(f"to {MAX_SIDE_PIXELS}", f"to {settings.max_edge}")
         raise ValidationError(message) from error
     assert transformation is not None  # `requested` is not empty
     if requested.keys() == {PRESET}:
-        return transformation  # Whoever wrote the preset chose its values.
+        return transformation  # The values in a preset are always allowed.
     quality = transformation.quality
     if settings.qualities and quality is not None and quality not in settings.qualities:
         allowed = ", ".join(map(str, settings.qualities))

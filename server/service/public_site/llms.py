@@ -57,7 +57,7 @@ def llms_text(state: State, budget: Budget = UNLIMITED) -> bytes:
     lines += [_NOTE]
     types = site.types
     for number, type_ in enumerate(types):
-        # A type gets an equal share of the bytes that the types before it have left.
+        # The remaining bytes are shared equally between this type and the types after it.
         left = settings.max_size - _size(lines)
         if section := _section_lines(site, type_, left // (len(types) - number) - 1):
             lines += ["", *section]

@@ -120,8 +120,8 @@ def _json(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 # --- nginx ----------------------------------------------------------------------------------------
 
 
-# If a redirect's source has a query string, its path alone can be the address of a page. A `location` would
-# also match that page, so such a source is compared with the whole address instead.
+# If a redirect's source has a query string, the path without it can be the address of a page. A `location`
+# would also match that page, so such a source is compared with the whole address instead.
 _NGINX_ADDRESS = 'set $bifolio_address "$uri?$args";\n'
 
 

@@ -72,7 +72,7 @@ class RedirectList:
 
 
 class Alias(NamedTuple):
-    """An alias in a document's file. `address` is the URL of the document."""
+    """An alias in a document's file."""
 
     document: Document
     address: str
