@@ -84,7 +84,7 @@ class Tables:
     """A group of database tables.
 
     - `schema`: SQL statements. Each is followed by ";" and a line break.
-    - `migrate`: a function that updates tables of older versions. It is called before indexes are created.
+    - `migrate`: a function that updates tables of older versions of Bifolio, before indexes are created.
     - `to_error`: a function that returns the error to raise if a statement fails.
     - `prefix`: a prefix for the names of all tables and indexes in PostgreSQL.
     """
@@ -100,7 +100,10 @@ class Tables:
         return _CREATE.findall(self.schema)
 
     def create(self, connection: Connection) -> None:
-        """Create missing tables and indexes. The caller must hold a lock."""
+        """Create missing tables and indexes.
+
+        The caller must hold a lock, so that no other process creates them at the same time.
+        """
         statements = [statement.strip() for statement in self.schema.strip().split(";\n")]
         for statement in statements:
             if statement.startswith("CREATE TABLE"):

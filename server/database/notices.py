@@ -40,7 +40,7 @@ def notify(connection: Connection, topic: str, payload: str) -> None:
 
 
 class Notices:
-    """Thread-safe sender and receiver of notices. Call `start` in each process after forking."""
+    """Thread-safe sender and receiver of notices. Call `start` after forking."""
 
     def __init__(self, url: str) -> None:
         self._url = url

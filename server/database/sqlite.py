@@ -154,7 +154,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection, for a single use, to a file that can't be written."""
+    """Connection, used only once, to a file that can't be written."""
 
     reason = ""
 

@@ -129,8 +129,8 @@ class SpellingCorrector:
     def correct(self, word: str) -> str | None:
         """Return the known word that differs from `word` only in case, accents or separators.
 
-        If there is none, return the known word in which two adjacent letters are swapped. Return None if
-        neither exists, or if several words fit.
+        If there is none, return the known word that results from swapping two adjacent letters. Return None
+        if neither exists, or if several words fit.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:

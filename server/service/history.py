@@ -162,7 +162,7 @@ class Histories:
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return all commits that changed visible documents, newest first, each with these documents.
 
-        Raises ForbiddenError, ValidationError if `since` is invalid, or ConflictError if there are no
+        Raises ForbiddenError, ValidationError if a filter is invalid, or ConflictError if there are no
         commits.
         """
         require_history(caller)
