@@ -41,7 +41,7 @@ class Clock:
 class JobFailedError(BifolioError):
     """Error of a job that has already logged its failure.
 
-    If `pause_s` is None, the job's `backoff` sets the pause.
+    If `pause_s` is None, the job's `backoff` sets the pause before the next run.
     """
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:

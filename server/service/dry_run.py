@@ -17,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A changed file. `action` is "create", "update" or "delete". `lines` contains the lines of the diff."""
+    """A changed file. `action` is "create", "update" or "delete". `lines` contains the lines of its diff."""
 
     path: str
     action: str

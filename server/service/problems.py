@@ -90,8 +90,8 @@ class FoundProblems:
     """The problems that the caller may see.
 
     `in_scope` contains the problems of the selected type, document and files. `matching` contains only those
-    that also match `severity` and `fixable`. `is_current` is True if the site has not changed since the
-    check.
+    that also match the filter's `severity` and `fixable`. `is_current` is True if the site has not changed
+    since the check.
     """
 
     check: CheckResult

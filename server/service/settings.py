@@ -192,7 +192,7 @@ def _shown(caller: Caller, file: SettingsFile, key: SettingKey, value: Any) -> A
 
 
 def list_roles(caller: Caller, settings: Settings) -> list[RoleAccess]:
-    """Return the roles, each with all its permissions. Raises ForbiddenError."""
+    """Return all roles with their permissions. Raises ForbiddenError if the caller may not list them."""
     require_role(caller, "find")
     return [
         RoleAccess(

@@ -48,7 +48,7 @@ class NewToken:
 
 
 def list_tokens(directory: "Directory", caller: Caller) -> list[ListedToken]:
-    """Return all tokens, without their secrets. Raises ForbiddenError."""
+    """Return all tokens, without their secrets. Raises ForbiddenError if the caller may not list them."""
     require_of_site(caller.actor, TOKEN, "read", caller.state.schema)
     used, tokens = directory.accounts.last_uses.all(), directory.accounts.tokens()
     caller.budget.spend(len(tokens))

@@ -68,7 +68,7 @@ def may_read_sent(actor: Actor, schema: Schema) -> bool:
 
 
 class Webhooks:
-    """The webhooks of a site, for one caller. `database` contains the event log."""
+    """The webhooks of a site, as one caller may see and use them. `database` contains the event log."""
 
     def __init__(self, site: Site, database: EventDatabase, caller: Caller) -> None:
         self._site, self._root, self._database, self._caller = site, site.root, database, caller
