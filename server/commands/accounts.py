@@ -23,7 +23,7 @@ from server.tools.terminal import as_setup_error, check_site, one_line_errors, s
 
 @contextmanager
 def opened_accounts(root: Path) -> Iterator[tuple[Accounts, Settings]]:
-    """Context manager that opens a site's accounts database. Raises SetupError."""
+    """Open a site's accounts database. Raises SetupError if the folder is not a valid site."""
     check_site(root)
     settings = read_settings(root)
     accounts = Accounts(root, settings.accounts)

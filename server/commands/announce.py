@@ -18,7 +18,7 @@ MAX_SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Messages that are printed on the terminal. If `quiet` is set, only the URL and errors are printed."""
+    """Printer of messages on the terminal. If `quiet` is set, only the URL and errors are printed."""
 
     # All workers print here. Each message is written with a single system call, so that messages never get
     # mixed up.
@@ -37,8 +37,8 @@ class Terminal:
     ) -> None:
         """Print the numbers of documents, the problems, and the URL.
 
-        - `commit`: the id, date and subject of the past commit that is served, or None.
-        - `studio`: a URL that signs in to the studio, or "".
+        - `commit`: the id, date and subject of the served commit, or None for the current state
+        - `studio`: a URL that signs in to the studio, or "" to print none
         """
         lines = [] if self.quiet else list(_contents(state, elapsed_s))
         if commit and not self.quiet:

@@ -113,7 +113,11 @@ class _EventLog:
 
     @classmethod
     def open(cls, root: Path) -> "_EventLog":
-        """Record changed files, and open the log. Raises SetupError, StorageError or BusyError."""
+        """Record all changed files in the event log, and open the log.
+
+        Raises SetupError if the folder is not a site, or StorageError or BusyError if changes can't be
+        recorded.
+        """
         check_site(root)
         opened = open_site(root, Mode.READ, records=True)
         site, recorder = opened.site, opened.recorder
@@ -135,7 +139,10 @@ class _EventLog:
         return id_of(self.bounds.id, self.bounds.last)
 
     def events_since(self, text: str) -> Iterable[Event]:
-        """Return the events since a position, commit or date. Raises SetupError or GoneError."""
+        """Return the events since a position, commit or date.
+
+        Raises GoneError if the log does not reach back that far, or SetupError if `text` is invalid.
+        """
         if not text:
             raise GoneError("The position in --since is empty")
         position = _POSITION.fullmatch(text)

@@ -106,7 +106,7 @@ def check(
 
 
 class _SiteOpener:
-    """Callable that opens the site, and stores it in `opened`."""
+    """Callable that opens the site and keeps it in `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -119,7 +119,7 @@ class _SiteOpener:
 
 
 def _site_prefix(root: Path) -> str:
-    """Return the site's path with a slash at its end. Return "" if the site is in the current folder."""
+    """Return the site's path with a trailing slash, or "" if the site is the current folder."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""

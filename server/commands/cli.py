@@ -1,4 +1,4 @@
-"""Table of commands, imported only when needed."""
+"""The main command and the table of its subcommands, whose modules are imported only when needed."""
 
 import gc
 import platform

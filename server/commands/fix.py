@@ -29,7 +29,7 @@ RunSurvey = Callable[[], tuple[Survey, OpenSite | None]]
 
 
 def fix_problems(root: Path, run_survey: RunSurvey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Fix problems, and check the site again. If `text` is set, the fixes are printed."""
+    """Fix all problems that can be fixed, and check the site again. If `text` is set, print the fixes."""
     keys: tuple[KeyFix, ...] = ()
     found, opened = run_survey()
     while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # Fixing a key can reveal problems in its value.
@@ -73,7 +73,7 @@ def _fix_documents(
 
 
 def show_changes(root: Path, survey: Survey, prefix: str) -> None:
-    """Print a diff of the changes that the fixes would make."""
+    """Print a diff of the changes that `bifolio check --fix` would make."""
     writes = key_fix_writes(root, survey.key_fixes)
     if survey.site is not None and survey.audit is not None:
         repair = FixRequest(survey.audit, tuple(find_fixes(survey.audit, survey.site.problems)))

@@ -60,7 +60,7 @@ class Repository:
 
     @classmethod
     def open(cls, root: Path) -> "Repository":
-        """Open a site. Raises SetupError if it is not in git."""
+        """Open a site. Raises SetupError if it has no git history."""
         check_site(root)
         opened = open_site(root, Mode.READ)
         site, past = opened.site, opened.past
@@ -77,7 +77,10 @@ class Repository:
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def find_document(self, text: str) -> tuple[Type, str]:
-        """Find a document by path or TYPE/ID. Raises SetupError."""
+        """Parse a document's path or TYPE/ID, and return its type and id.
+
+        Raises SetupError if `text` is neither.
+        """
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -103,7 +106,7 @@ class Repository:
     def document_versions(self, text: str) -> tuple[Type, str, list[Version]]:
         """Return the type, id and versions of a document, even if the document was deleted.
 
-        Raises SetupError.
+        Raises SetupError if the document never existed.
         """
         type_, document_id = self.find_document(text)
         found = self.versions.list_versions(self.site.state, type_, document_id)
@@ -232,7 +235,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
     """Return the documents that differ between two commits, as TYPE/ID.
 
-    The commit "" stands for the files on disk.
+    An empty commit name stands for the files on disk.
     """
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()

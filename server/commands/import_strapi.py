@@ -45,8 +45,8 @@ def import_strapi(
 ) -> None:
     """Import from Strapi 5.
 
-    SOURCE is an archive from `strapi export --no-encrypt`, or the URL of a running Strapi. Run it again to
-    import later changes. Exits with status 1 if it skipped files that were edited here.
+    SOURCE is an archive from `strapi export --no-encrypt`, or the URL of a running Strapi. Run the command
+    again to import later changes. Exits with status 1 if it skipped files that were edited in this site.
     """
     check_folder(root)
     imported = import_source(

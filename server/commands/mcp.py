@@ -56,7 +56,7 @@ def mcp(root: Path, token_variable: str | None, role: str | None) -> None:
     app = make_app(site, key, opened.past, identities=identities)
     if token_variable is not None:
         _check_token(token_variable, authorization, app)
-    # A server may also be running. Whoever comes first makes the commits.
+    # If a server is also running, either process can make the commits.
     runner = Runner([CommitWrites(site, opened.timing)])
     runner.start()
     try:
@@ -67,9 +67,9 @@ def mcp(root: Path, token_variable: str | None, role: str | None) -> None:
 
 
 def _authorization(token_variable: str | None, role: str | None) -> str:
-    """Return the agent's Authorization header, or "" if the agent has no token and no role.
+    """Return the Authorization header with the agent's token, or "" if no token is used.
 
-    Raises SetupError.
+    Raises SetupError if the environment variable is not set, or if a role is given too.
     """
     if token_variable is None:
         return ""

@@ -46,7 +46,7 @@ def media() -> None:
 @click.argument("url")
 @one_line_errors
 def sign_command(root: Path, url: str) -> None:
-    """Print the URL of a transformed image with its signature.
+    """Print the signed URL of a transformed image.
 
     Sites that set media.transform.sign transform images only for signed URLs. If the server would reject the
     signed URL, a line on stderr says why.
@@ -65,8 +65,8 @@ def sign_command(root: Path, url: str) -> None:
 def push_command(root: Path, keep: bool) -> None:
     """Move the site's media files into its bucket.
 
-    Each file is removed from content/uploads/ after its copy in the bucket has been verified. If interrupted,
-    run it again. You don't need to stop the server.
+    Each file is removed from content/uploads/ after its copy in the bucket has been verified. If the command
+    is interrupted, run it again. You don't need to stop the server.
     """
     opened, bucket = _open(root, Mode.COMMAND)
     writes, caller = writes_of_command(opened), caller_of_command(opened)
@@ -81,7 +81,7 @@ def push_command(root: Path, keep: bool) -> None:
 def pull_command(root: Path) -> None:
     """Move the site's media files from its bucket into content/uploads/.
 
-    The objects stay in the bucket for earlier commits. You don't need to stop the server.
+    The objects stay in the bucket, because earlier commits refer to them. You don't need to stop the server.
     """
     opened, bucket = _open(root, Mode.COMMAND)
     writes, caller = writes_of_command(opened), caller_of_command(opened)

@@ -15,7 +15,7 @@ _CHUNK_BYTES = 65536
 
 
 def main(path: str, idle_s: float = IDLE_S) -> None:
-    """Merge files for clients. Exit after `idle_s` seconds without a client."""
+    """Merge files for clients of the socket `path`. Exit after `idle_s` seconds without a client."""
     listener = _listen(path)
     if listener is None:
         return

@@ -21,7 +21,7 @@ _FILE = click.Path(path_type=Path)
 def run(
     base: Path, ours: Path, theirs: Path, size: int, path: str, labels: tuple[str, ...], is_ancestor: bool
 ) -> None:
-    """Merge one file. git calls this command.
+    """Merge one file. This command is called by git.
 
     Writes the result to the file %A, as git expects. Exits with status 1 if there are conflicts.
     """

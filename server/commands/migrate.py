@@ -33,8 +33,8 @@ NOT_WRITTEN = "Nothing was written. To make these changes, run the command again
 def migrate() -> None:
     """Change schemas together with all documents, settings and references.
 
-    Each command prints its plan: a summary and a unified diff. Files change only with --write, all in one
-    step, and the migration is saved in migrations/. You don't need to stop the server.
+    Each command prints its plan: a summary and a unified diff. With --write, it also changes all files in one
+    step and saves the migration in migrations/. You don't need to stop the server.
     """
 
 
@@ -192,7 +192,7 @@ def unwrap(attribute: str, root: Path, **options: Any) -> None:
 @_migration_options
 @_print_errors
 def move(attribute: str, target: str, via: str | None, root: Path, **options: Any) -> None:
-    """Move an attribute into a component of its type, out of a component, or to a related content type."""
+    """Move an attribute into a component of its content type, out of one, or to a related content type."""
     _new("move", {"attribute": attribute, "to": target, "via": via}, root, options)
 
 
@@ -270,9 +270,9 @@ def drop(attribute: str, root: Path, **options: Any) -> None:
 @click.option("--scripts", is_flag=True, help="Also run the Python code in kept migrations.")
 @_print_errors
 def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
-    """Apply the migrations in migrations/ to documents that lack them.
+    """Apply the migrations in migrations/ to documents that have not been migrated yet.
 
-    For example, documents from an older branch may lack a migration.
+    For example, documents from an older branch may not have been migrated.
     """
     _run(ApplyMigrations(lossy, scripts), root, **options)
 
@@ -282,7 +282,7 @@ def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
 @click.option("--branch", metavar="NAME", help="List the migrations of another branch.")
 @_print_errors
 def list_(root: Path, branch: str | None) -> None:
-    """List the migrations in migrations/, and documents to which they have not been applied."""
+    """List the migrations in migrations/, and the documents to which they have not been applied."""
     writes, caller = _open(root, branch)
     for one in list_migrations(writes, caller):
         click.echo(printable(f"{one.migration.label}: {one.migration}"))

@@ -152,7 +152,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _best_line(path: Path, finder: WordFinder) -> int:
-    """Return the number of the line with the most different search words, or 0 if no line contains any."""
+    """Return the number of the line that contains the most distinct search words, or 0 if no line matches."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

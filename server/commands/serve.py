@@ -49,7 +49,7 @@ from server.tools.terminal import (
 )
 
 Log = Terminal | JsonLog
-OFFER_TIMEOUT_S = 2.0  # How long to wait for the other server to takeovers its socket.
+OFFER_TIMEOUT_S = 2.0  # How long to wait for the other server to offer its socket.
 OFFER_POLL_S = 0.05
 START_TIMEOUT_S = 60.0
 
@@ -151,8 +151,11 @@ def _read_configuration(root: Path) -> Configuration:
 def _listen(
     root: Path, host: str, port: int, *, takes_over: bool
 ) -> tuple[TakenOverSocket | None, socket.socket]:
-    """Return a new listening socket, or the running server's. Raises SetupError."""
-    # A server that has just started may not takeovers its socket yet.
+    """Return a listening socket, taken over from the running server if `takes_over` is set.
+
+    The first value is None if the socket is new. Raises SetupError if the port can't be used.
+    """
+    # A server that has just started may not offer its socket yet.
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
         taken = take_over(root, port) if takes_over else None
@@ -194,9 +197,9 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site.
+    """Open the site. If `commit` is not "", serve that past commit, read-only.
 
-    If `commit` is not "", the site is served read-only at this commit. Raises SetupError.
+    Raises SetupError if the site or the commit can't be opened.
     """
     opened = open_site(
         root,
@@ -241,7 +244,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ReadyMessage:
-    """The message which tells that a server is ready."""
+    """The message that is printed when a server is ready."""
 
     opened: OpenSite
     terminal: Log
@@ -271,7 +274,7 @@ class _ReadyMessage:
         return is_ready
 
     def studio_url(self) -> str:
-        """Return a URL that signs in to the studio. Return "" if no URL should be printed."""
+        """Return a URL that signs in to the studio, or "" if no such URL should be printed."""
         # No URL is offered if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site

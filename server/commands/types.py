@@ -43,7 +43,7 @@ _LANGUAGES: Mapping[str | None, tuple[str, Callable[[Schema, Settings], str]]] =
 @click.option("--python", "language", flag_value="python", help="Generate a typed Python client instead.")
 @one_line_errors
 def types(root: Path, out: Path | None, check: bool, language: str | None) -> None:
-    """Generate types for all content types and components, for TypeScript or Python."""
+    """Generate TypeScript or Python types for all content types and components."""
     check_site(root)
     if check and out is None:
         raise SetupError(

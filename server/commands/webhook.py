@@ -1,4 +1,4 @@
-"""`bifolio webhook`. Servers send all requests except those of `bifolio webhook test`."""
+"""`bifolio webhook`. Except for `bifolio webhook test`, all requests are sent by servers."""
 
 import os
 import sys
@@ -62,7 +62,7 @@ def webhook() -> None:
 @site_option
 @one_line_errors
 def list_webhooks(root: Path) -> None:
-    """List webhooks with their waiting deliveries and last result."""
+    """List webhooks with their waiting deliveries and last results."""
     settings = _settings(root)
     if not settings.webhooks:
         click.echo(f"{FILE} has no webhooks.")
@@ -165,7 +165,7 @@ def _line(delivery: Delivery) -> list[Part]:
 )
 @one_line_errors
 def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> None:
-    """Resend deliveries with the same webhook-id and the documents' current content."""
+    """Resend deliveries. They keep their webhook-id, but contain the documents' current content."""
     if (since is None) == (webhook_id is None):
         raise click.UsageError("Pass either --since or --id.")
     settings = _settings(root)
@@ -218,7 +218,7 @@ def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
 )
 @one_line_errors
 def secret(root: Path, name: str, wants_another: bool) -> None:
-    """Print the secret that signs a webhook's requests, creating it if needed."""
+    """Print the secret with which a webhook's requests are signed, creating it if needed."""
     one = resolve_environment(_find_webhook(_settings(root), name), os.environ)
     if wants_another:
         made = rotate(root, one)

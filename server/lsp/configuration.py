@@ -162,7 +162,7 @@ def _after(file: _ConfigurationFile, path: KeyPath, cursor: Cursor) -> str:
 
 
 def setting_keys(view: View, path: KeyPath) -> Words:
-    """Return the keys that a mapping in site.yaml can contain, with descriptions."""
+    """Return the keys that the mapping at `path` in site.yaml can contain, with descriptions."""
     names = tuple("-" if isinstance(key, int) else key for key in path)
     depth = len(names)
     found: dict[str, str] = {}
@@ -274,8 +274,9 @@ def _schema_words(file: _ConfigurationFile, path: tuple[str, ...]) -> Words:
 
 
 def hover_configuration(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of the key or value at a position in site.yaml or a schema, or None if there is
-    none.
+    """Describe the key or value at a position in site.yaml or a schema.
+
+    Return None if nothing is known about it.
     """
     found = _node_at(view, path, params)
     if found is None:

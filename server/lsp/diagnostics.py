@@ -33,7 +33,7 @@ MAX_QUICK_FIXES = 50  # Limit for one response, because each quick fix needs an 
 
 
 def to_diagnostic(problem: Problem, text: Text, span: Span) -> Json:
-    """Convert a problem to an LSP diagnostic. `span` is the place of the problem in the file's text."""
+    """Convert a problem to an LSP diagnostic. `span` is the position of the problem in the file's text."""
     found: Json = {
         "range": text.range(span),
         "severity": _SEVERITIES[problem.severity],
@@ -52,9 +52,9 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
-    """Map indexes in a text to the spans of keys and values.
+    """Map the start of each key and value to its span.
 
-    A span is found by its first index, and also by the index before it, where a quotation mark can be.
+    The index before the start is mapped too, because a quotation mark can be there.
     """
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # in reverse order, so that the first node at an index wins
@@ -89,7 +89,7 @@ def code_actions(
     versions: Mapping[str, int | None],
     kinds: Iterable[str] = (),
 ) -> list[Json]:
-    """Return quick fixes for the first problems in a span, and one that fixes the whole file.
+    """Return quick fixes for problems in a span (up to a limit), and an action that fixes the whole file.
 
     If `kinds` is not empty, only code actions of these kinds are returned.
     """

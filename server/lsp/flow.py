@@ -25,8 +25,8 @@ _AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\
 class Node:
     """A key or a list item in a text.
 
-    The spans do not include quotation marks. `value` is None if the value is a mapping or a list, or is
-    missing. `depth` is the column of a key in block style, or -1 for a key in brackets.
+    The spans do not include quotation marks. `value` is None for a mapping, a list or a missing value.
+    `depth` is the column of a key in block style, or -1 for a key in brackets.
     """
 
     path: KeyPath
@@ -39,8 +39,8 @@ class Node:
 class Container:
     """A bracket that has not been closed yet.
 
-    `expects` is what must follow: "key", "colon", "value" or "comma". `slot` is the key or index of the next
-    value.
+    `expects` tells what must come next: "key", "colon", "value" or "comma". `slot` is the key or index of the
+    next value.
     """
 
     is_mapping: bool
@@ -70,8 +70,8 @@ class Flow:
 def scan_flow(text: str, start: int, end: int, path: KeyPath, column: int | None = None) -> Flow:
     """Scan the value in brackets that begins at index `start`.
 
-    If the value is not closed, it ends before the next key or list item that is not indented further than
-    `column`.
+    If the closing bracket is missing, the value ends before the next key or list item that is not indented
+    further than `column`.
     """
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):

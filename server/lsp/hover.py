@@ -12,7 +12,7 @@ from server.site.configure import is_configuration
 
 
 def hover(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of the key, value or link at a position, or None if there is none."""
+    """Describe the key, value or link at a position. Return None if nothing is known about it."""
     if is_configuration(path):
         return hover_configuration(view, path, params)
     source = view.source(path)

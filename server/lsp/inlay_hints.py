@@ -9,7 +9,7 @@ MAX_HINT_CHARS = 50
 
 
 def inlay_hints(view: View, path: str, params: Json) -> list[Json]:
-    """Return inlay hints with the titles of the documents that a range of a file refers to."""
+    """Return inlay hints with the titles of the documents that are referenced in a range of a file."""
     source, range_ = view.source(path), params.get("range")
     if source is None:
         return []

@@ -1,4 +1,4 @@
-"""The text of the keys and values that a completion inserts."""
+"""The edits that insert a completed key or value."""
 
 import re
 from dataclasses import dataclass

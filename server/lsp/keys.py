@@ -31,7 +31,8 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(
 class Region:
     """The part of a file that contains keys.
 
-    `body` is the index at which the Markdown body starts. If there is no body, it is the end of the text.
+    `body` is the index at which the Markdown body starts. If there is no body, it is at or after the end of
+    the text.
     """
 
     style: str
@@ -64,7 +65,7 @@ def find_region(path: str, text: str) -> Region:
 
 
 def scan_nodes(path: str, text: str) -> list[Node]:
-    """Return the keys and list items of a file, in the order of the file.
+    """Return the keys and list items of a file, in their order in the file.
 
     Return [] if the file is too long or nested too deeply.
     """
@@ -312,7 +313,7 @@ class Cursor:
 
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
-    """Find the place of a cursor among the keys of a file. Return None if nothing can be completed there."""
+    """Locate the cursor among the keys of a file. Return None if nothing can be completed there."""
     region = find_region(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))

@@ -1,7 +1,4 @@
-"""Updates of Markdown links after a rename.
-
-Links in examples are updated too, because the editor can undo it.
-"""
+"""Updates of Markdown links after a rename. Links in fenced code are not changed."""
 
 from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname, relpath, splitext
@@ -17,7 +14,7 @@ from server.service.unsaved import EditorPlan
 
 
 def with_updated_links(view: View, plan: EditorPlan) -> EditorPlan:
-    """Add link updates to a plan: of links to renamed files, and of relative links in renamed files."""
+    """Add link updates to a plan, for links to renamed files and for relative links inside renamed files."""
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
     for path in sorted(moved | documents_containing(view, link_search_words(view, plan.renames))):

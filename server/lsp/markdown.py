@@ -97,15 +97,16 @@ def find_links(text: str, start: int = 0) -> Iterator[Link]:
 def _find_inline_links(
     text: str, start: int, pattern: re.Pattern[str]
 ) -> tuple[dict[int, re.Match[str]], int]:
-    """Return the links from index `start` to the end of the line, and the index of that end.
+    """Find the links between index `start` and the end of the line.
 
-    The key of each link is the index of its opening bracket.
+    Return a match for each link's destination, by the index of the link's opening bracket. Also return the
+    index of the end of the line.
     """
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
     found: dict[int, re.Match[str]] = {}
-    # `here` is the match after the bracket that closes the text at this position. `behind` is the same for
-    # the text around it.
+    # Brackets are read from right to left. `inner` is the match after the last closing bracket, and `outer`
+    # is the match after the closing bracket of the text around it.
     inner: re.Match[str] | None = None
     outer: re.Match[str] | None = None
     for bracket in reversed(list(_BRACKET.finditer(text, start, end))):
@@ -147,9 +148,9 @@ def body_start(path: str, text: str) -> int | None:
 
 
 def resolve_link(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and the anchor that a link points to, or None if it points outside the site.
+    """Return the path and anchor that a link points to, or None if it does not point to a file in the site.
 
-    If the link points to a page, the path is that of the page's document.
+    If the link is the URL of a page, the path is that of the page's document.
     """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
@@ -205,7 +206,7 @@ def anchor_span(view: View, path: str, anchor: str) -> Span | None:
 
 
 def complete_link(view: View, source: Source, index: int) -> Json:
-    """Return the completions for a link, which are documents, media files and headings."""
+    """Return the completions for a link: documents, media files and headings."""
     text = source.text
     line = text.value[text.starts[text.line_of(index)] : index]
     found = _unfinished_link(line)
@@ -229,7 +230,7 @@ def complete_link(view: View, source: Source, index: int) -> Json:
 
 
 def _unfinished_link(line: str) -> tuple[str, bool] | None:
-    """Return the part of a link that was typed before the end of a line, and whether the link is an image.
+    """Return the unfinished link destination at the end of a line, and whether the link is an image.
 
     Return None if the line does not end inside a link.
     """

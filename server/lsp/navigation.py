@@ -25,7 +25,7 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 
 
 def find_definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return the location that defines the document, file, component, attribute or heading at a position."""
+    """Return where the document, file, component, attribute or heading at a position is defined."""
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
@@ -120,7 +120,7 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
 
 
 def key_of_link(view: View, path: str, link: str) -> Key | None:
-    """Return the key of the document or media file that a link leads to, or None if it leads elsewhere."""
+    """Return the key of the document or media file that a link points to, or None if it points elsewhere."""
     found = resolve_link(view, path, link)
     if found is None:
         return None
@@ -151,7 +151,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
-    """Return words for a search. Each link to one of the `paths` contains at least one of the words."""
+    """Return search words for finding links. Each link to one of `paths` contains at least one of them."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])

@@ -20,7 +20,7 @@ _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "t
 
 
 def new_document_text(view: View, path: str, claim: PathClaim) -> str:
-    """Return the text of a new document, which contains the default values of its attributes."""
+    """Return the text of a new document, with the default values of its attributes."""
     type_ = claim.type
     is_markdown = path.endswith(MARKDOWN)
     body = type_.body if is_markdown else None
@@ -76,7 +76,8 @@ def _existing_path(view: View, path: str) -> str:
 def new_document(view: View, arguments: Json) -> tuple[Json, str]:
     """Return the edit that creates a document, and the URI of its file.
 
-    `arguments` contains `type` and `name`, and can contain `locale`. Raises ValidationError.
+    `arguments` contains `type` and `name`, and can contain `locale`. Raises ValidationError if they are
+    invalid or if the document already exists.
     """
     type_name, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
     types = {type_.singular: type_ for type_ in view.schema.content_types}

@@ -1,6 +1,6 @@
-"""Conversion of positions.
+"""Conversion between the positions of editors and of Bifolio.
 
-An editor counts lines and UTF-16 code units from 0, and Bifolio counts lines and characters from 1.
+Editors count lines and UTF-16 code units from 0, and Bifolio counts lines and characters from 1.
 """
 
 import re
@@ -19,7 +19,7 @@ Span = tuple[int, int]  # (start, end); `end` is exclusive
 
 
 class Text:
-    """A text with positions as editors count them: lines and UTF-16 columns from 0."""
+    """A text whose positions are counted as in editors: lines and UTF-16 columns, both from 0."""
 
     def __init__(self, value: str) -> None:
         self.value = value
@@ -70,7 +70,7 @@ class Text:
         return {"start": self.position(span[0]), "end": self.position(span[1])}
 
     def index_of_line(self, line: int | None, column: int | None) -> int:
-        """Convert a line and a column, which count from 1, to an index. Return 0 if `line` is None."""
+        """Convert a line and a column, both counted from 1, to an index. Return 0 if `line` is None."""
         if line is None:
             return 0
         if "\r" not in self.value:

@@ -24,7 +24,7 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range to rename at a position, and the current id.
+    """Return the range of the text to rename at a position, and the current id of the document or file.
 
     Return None if nothing can be renamed there.
     """
@@ -52,7 +52,7 @@ def _names(source: Source) -> set[KeyPath]:
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
     """Return the edit that renames a document or media file, and updates all references to it.
 
-    Raises ValidationError, or any error that `plan_rename` raises.
+    Raises ValidationError if there is no document at the position, or any error of `plan_rename`.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:
@@ -84,8 +84,9 @@ def _edit(view: View, plan: EditorPlan, versions: Mapping[str, int | None]) -> J
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edits that keep references valid when the editor renames files, or None if no edits are
-    needed.
+    """Return the edits that keep references valid when the editor renames files.
+
+    Return None if no edits are needed.
     """
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():

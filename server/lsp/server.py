@@ -1,4 +1,4 @@
-"""Language server that answers an editor's messages."""
+"""The language server, which handles an editor's messages."""
 
 import gc
 import logging

@@ -38,8 +38,9 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return the site that a file belongs to, and the file's path in that site, or None if it belongs to
-        no site.
+        """Return the site that contains a file, and the file's path in that site.
+
+        Return None if the file is not in a site.
         """
         path = path_from_uri(uri)
         root = self._root_of(path) if path else None

@@ -1,4 +1,4 @@
-"""Titles of all documents, which completion offers for relations."""
+"""Titles of all documents, for the completion of relations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Entry:
 class Titles:
     """Thread-safe cache of document titles by content type.
 
-    It reads only the titles of changed documents again.
+    After a change, only the titles of the changed documents are read again.
     """
 
     def __init__(self) -> None:

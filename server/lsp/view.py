@@ -25,7 +25,7 @@ from server.storage.read import MAX_FILE_BYTES
 
 @dataclass(frozen=True, slots=True)
 class EditorCapabilities:
-    """Capabilities of the editor."""
+    """Optional features that the editor supports."""
 
     snippets: bool = False
     creates_files: bool = False
@@ -36,7 +36,7 @@ class EditorCapabilities:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A site, and the texts that are open in the editor, by their paths."""
+    """A site, and the texts that are open in the editor, by path."""
 
     overlay: UnsavedSite
     texts: Mapping[str, Text]
@@ -82,7 +82,10 @@ class View:
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return the media file or document with this key, or None. A version in `locale` is preferred."""
+        """Return the media file or document with a key, or None if it does not exist.
+
+        A version in `locale` is preferred.
+        """
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)

@@ -132,7 +132,7 @@ class Workspace:
 
     @property
     def view(self) -> View | None:
-        """The site as it was last read, with the current texts, or None if it has not been read yet."""
+        """The latest state of the site, including the open texts, or None if the site has not been read."""
         overlay, opened = self._overlay, self.opened
         if overlay is None:
             return None
@@ -174,9 +174,9 @@ class Workspace:
                     self._changed.wait(RETRY_INTERVAL_S)
 
     def _try_open(self) -> bool:
-        """Read the site.
+        """Read the site, and return True.
 
-        If it is invalid, publish the problems, wait until a file changes, and return False.
+        If the site is invalid, publish the problems, wait until a file changes, and return False.
         """
         try:
             site = open_site(self.root, Mode.READ).site
@@ -224,7 +224,7 @@ class Workspace:
     def _wait_for_check(self) -> tuple[str | None, bool]:
         """Wait until a check is due.
 
-        Return the path of the text to check (or None), and whether to check the site.
+        Return the path of the text to check (or None), and whether to check the whole site instead.
         """
         with self._changed:
             while not self._stopping.is_set():
@@ -296,9 +296,9 @@ class Workspace:
         return replace(survey, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
-        """Interrupt the check of the whole site to check a single text, if such a check is due.
+        """During a check of the whole site, check a single text if this is due.
 
-        Raises _CheckAbandonedError.
+        Raises _CheckAbandonedError if the open texts have changed or the workspace is being closed.
         """
         with self._changed:
             if self._stopping.is_set() or self.opened is not opened:

@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """Problems that violate the same rule and are in files of the same content type."""
+    """Problems of the same kind (`rule`) in files of the same content type."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
@@ -105,7 +105,7 @@ class ProblemGroup:
 def group_by_cause(problems: Iterable[Problem], audit: Audit | None) -> list[ProblemGroup]:
     """Group problems by cause. Errors come first, and larger groups come before smaller ones.
 
-    If `audit` is None, each problem is a group of its own.
+    If `audit` is None, each problem forms its own group.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}
@@ -124,7 +124,7 @@ def _key(problem: Problem, uid: str) -> _Key:
     if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
         message = ""
     elif problem.rule == "unclaimed":
-        message = problem.message  # Each folder, which the message names, is a separate cause.
+        message = problem.message  # The message names a folder. Each folder is a separate cause.
     else:
         message = _VARIABLE.sub("…", problem.message)
     return problem.rule, problem.severity, uid, message

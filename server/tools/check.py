@@ -23,7 +23,7 @@ _SARIF_LEVELS = {"error": "error", "warning": "warning", "off": "none"}
 
 
 def as_json(survey: Survey, prefix: str) -> str:
-    """Return the problems in the JSON format of docs/check.md."""
+    """Return the problems in the JSON format that docs/check.md describes."""
     made = {
         "version": 1,
         "summary": {"files": survey.file_count, "errors": survey.errors, "warnings": survey.warnings},
@@ -157,7 +157,7 @@ _PATH: Style = {"bold": True}
 def report(survey: Survey, prefix: str, elapsed_s: float, *, list_all: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of a report for the terminal.
 
-    If `list_all` is set, problems with the same cause are listed one by one.
+    Large groups of problems with the same cause are summarized, unless `list_all` is set.
     """
     large = (
         []
@@ -224,7 +224,7 @@ def count_text(n: int, noun: str) -> str:
 
 
 def fix_lines(fix_result: FixResult, prefix: str) -> Iterator[list[Part]]:
-    """Yield lines that list the applied and the rejected fixes, by file."""
+    """Yield lines that list the applied and the rejected fixes, file by file."""
     for path, fixes in groupby(fix_result.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)

@@ -14,9 +14,10 @@ MAX_ADDRESS_BYTES = 104  # maximum length of a Unix socket's path on the stricte
 
 
 def rename_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/` if needed. Return a message, or "" if nothing was renamed.
+    """Rename `.quire/` to `.bifolio/` if only `.quire/` exists.
 
-    Raises SetupError if a server is still using the folder, or if the folder can't be renamed.
+    Return a message for the user, or "" if nothing was renamed. Raises SetupError if a server is still using
+    the folder, or if the folder can't be renamed.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
     if not former.is_dir() or os.path.lexists(folder):

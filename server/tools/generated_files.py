@@ -1,7 +1,7 @@
 """Functions that read, write and check generated files.
 
-They follow no links below the folder that the user names, because a cloned site can contain links to other
-folders.
+They do not follow symbolic links below the folder that the user names, because a cloned site can contain
+links to other folders.
 """
 
 import errno
@@ -23,7 +23,7 @@ _NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CL
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return a file's content, or None if it does not exist. Raises SetupError."""
+    """Return a file's content, or None if the file does not exist. Raises SetupError if it can't be read."""
     try:
         return read_regular_file(path, MAX_GENERATED_BYTES)
     except FileNotFoundError:
@@ -33,7 +33,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def require_current(path: Path, content: bytes, command: str) -> None:
-    """Raise SetupError if a file does not have the given content.
+    """Raise SetupError if a file is missing or does not have the given content.
 
     The error tells the user to run `command`.
     """
@@ -52,13 +52,16 @@ def require_current(path: Path, content: bytes, command: str) -> None:
 
 
 def create_file(top: Path, path: str, data: bytes) -> None:
-    """Write a new file below the folder `top`. Raises SetupError, for example if the file exists already."""
+    """Write a new file below the folder `top`. Raises SetupError if it exists already or can't be written."""
     with _opened_parent(top, path) as folder:
         _write_new(folder, PurePath(path).name, data, 0o666)
 
 
 def replace_file(top: Path, path: str, data: bytes) -> None:
-    """Write a file below the folder `top` atomically. If it exists, its mode is kept. Raises SetupError."""
+    """Write a file below the folder `top` atomically. An existing file keeps its mode.
+
+    Raises SetupError if the file can't be written.
+    """
     with _opened_parent(top, path) as folder:
         name = PurePath(path).name
         mode = _mode(folder, name)
@@ -85,9 +88,9 @@ def require_no_link(top: Path, path: str) -> None:
 
 @contextmanager
 def _opened_parent(top: Path, path: str) -> Iterator[int]:
-    """Create and open the folder of a file. Links below `top` are not followed.
+    """Create and open a file's parent folder. Links below `top` are not followed.
 
-    An OSError in the block is converted to a SetupError.
+    Converts an OSError in the `with` block to a SetupError.
     """
     folder = None
     try:
@@ -139,7 +142,7 @@ def _write_if_changed(top: Path, path: str, content: bytes) -> bool:
 def update_file(top: Path, path: str, content: bytes, command: str, *, check: bool) -> str:
     """Write a file that `command` generates, and return a message. Raises SetupError if it can't be written.
 
-    If `check` is set, the file is not written. Instead, SetupError is raised if it is outdated.
+    If `check` is set, do not write the file, but raise SetupError if it is missing or outdated.
     """
     if check:
         require_current(top / path, content, command)
@@ -150,10 +153,10 @@ def update_file(top: Path, path: str, content: bytes, command: str, *, check: bo
 def update_folder(
     top: Path, files: Mapping[str, bytes], outdated: Collection[str], command: str, *, check: bool
 ) -> tuple[int, int]:
-    """Write generated files and delete outdated ones. Return the numbers of written and deleted files.
+    """Write the generated `files` and delete the `outdated` ones. Return how many were written and deleted.
 
-    If `check` is set, nothing is changed. Instead, SetupError is raised if there is anything to change. Also
-    raises SetupError if a file can't be written.
+    If `check` is set, change nothing, but raise SetupError if there is anything to change. Also raises
+    SetupError if a file can't be written.
     """
     if check:
         for path, content in files.items():

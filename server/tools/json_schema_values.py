@@ -1,4 +1,4 @@
-"""JSON Schemas of values. Each schema allows every value that an editor's YAML parser might read."""
+"""JSON Schemas of attribute values. They allow every value that an editor's YAML parser might read."""
 
 import math
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ _NOT_NULL = ["object", "array", "string", "number", "boolean"]
 def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft: bool) -> JsonSchema:
     """Return the JSON Schema of a scalar attribute.
 
-    If `draft` is set, rules for published documents are omitted.
+    If `draft` is set, rules that apply only to published documents are omitted.
     """
     kind = attribute.type
     if kind in _TEXT_TYPES:
@@ -147,9 +147,9 @@ def _any_case(word: str) -> str:
 
 
 def possible_values(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return every value that a parser could read from a text without quotation marks.
+    """Return every value that a parser might read if `text` is written without quotation marks.
 
-    A value that JSON can't represent becomes None.
+    None stands for a value that JSON can't represent.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -212,7 +212,7 @@ def relation_schema(
 ) -> JsonSchema:
     """Return the JSON Schema of a relation or media attribute.
 
-    `uids` are the content types of possible targets.
+    `uids` are the uids of the content types to which the targets can belong.
     """
     if attribute.derived:
         return {"enum": [None, ""]}

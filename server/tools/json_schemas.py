@@ -36,7 +36,7 @@ Status = Literal["published", "draft"]
 
 
 def document_schemas(schema: Schema) -> dict[str, str]:
-    """Return the text of each JSON Schema by its path, such as `yaml/article.draft.json`."""
+    """Return the text of each JSON Schema. The keys are paths such as `yaml/article.draft.json`."""
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
             _Writer(schema, format_, status == "draft").document(type_)
@@ -62,7 +62,10 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of JSON Schemas for one format. If `draft` is set, it omits rules that don't apply to drafts."""
+    """Generator of JSON Schemas for one format.
+
+    If `draft` is set, rules that don't apply to drafts are omitted.
+    """
 
     schema: Schema
     format: Format

@@ -31,7 +31,7 @@ NOTHING_REFERENCED = "the site does not refer to any of the objects in the bucke
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """The unreferenced objects in a bucket, and the numbers of other objects.
+    """The objects in a bucket that can be deleted, and the numbers of all, referenced and recent objects.
 
     `recent` is the number of unreferenced objects that are still too new to be deleted.
     """
@@ -47,9 +47,10 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket.
+    """Find the unreferenced objects in a bucket that are older than `grace`.
 
-    Raises RemoteError, or SetupError if the git history is incomplete or no object is referenced.
+    Raises SetupError if the git history is incomplete or no object is referenced. Raises RemoteError if a
+    remote can't be fetched.
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.list_objects() if _KEY.fullmatch(one.key)]
@@ -68,9 +69,9 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 def delete_garbage(
     bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD
 ) -> int:
-    """Delete unreferenced objects. Return how many were deleted.
+    """Delete the unreferenced objects, except those that were re-uploaded after they were listed.
 
-    Objects that were uploaded again since they were listed are kept.
+    Return the number of deleted objects.
     """
     deleted, keys = 0, [one.key for one in garbage.unreferenced]
     for start in range(0, len(keys), BATCH_OBJECTS):
@@ -83,9 +84,10 @@ def delete_garbage(
 
 
 def referenced_hashes(root: Path) -> set[str]:
-    """Return the object hashes in all media descriptions, on disk and in any commit.
+    """Return the hashes of all objects that media descriptions refer to, on disk and in any commit.
 
-    All remotes are fetched first. Raises SetupError, RemoteError or GitError.
+    All remotes are fetched first. Raises SetupError if the history is incomplete, and RemoteError or GitError
+    if a git command fails.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _references_on_disk(root, path)}
     if git_folder(root) is None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, TypedDict, TypeVar, cast, overload
 
 
 class ApiError(Exception):
-    """An error response of the API."""
+    """An error response from the API."""
 
     def __init__(self, status: int, name: str, message: str, details: Mapping[str, Any]) -> None:
         """Create an error from the parts of a response: the HTTP status, and the members of `error`."""
@@ -31,7 +31,7 @@ class AccessError(ApiError):
 
 
 class ValidationError(ApiError):
-    """The request contains a wrong value, attribute or parameter (400)."""
+    """The request contains an invalid value, attribute or parameter (400)."""
 
 
 _ERRORS: Mapping[int, type[ApiError]] = {
@@ -58,14 +58,17 @@ Status = Literal["draft", "published"]
 
 @dataclass(frozen=True)
 class Connection:
-    """Connection to a server: its address, and the token that is sent with each request."""
+    """A server's URL, the API token that is sent with each request, and the timeout."""
 
     url: str
     token: str | None
     timeout_s: float
 
     def send(self, method: str, path: str, query: Mapping[str, Any], body: Any = None) -> Any:
-        """Send a request and return the parsed response. Raises ApiError or OSError."""
+        """Send a request and return the parsed response.
+
+        Raises ApiError for an error response, or OSError if the server can't be reached.
+        """
         url = f"{self.url.rstrip('/')}/api/{path}"
         parameters = [pair for name, value in query.items() for pair in _pairs(name, value)]
         if parameters:
@@ -87,7 +90,7 @@ class Connection:
 
 
 def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield query parameters in bracket notation: `filters[title][$eq]=Fog`. None is omitted."""
+    """Yield query parameters in bracket notation, such as `filters[title][$eq]=Fog`. None is omitted."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _pairs(f"{name}[{key}]", inner)
@@ -127,11 +130,9 @@ class Page(Generic[_Item]):
     total: int
 
     def __iter__(self) -> Iterator[_Item]:
-        """Iterate over the documents on this page."""
         return iter(self.items)
 
     def __len__(self) -> int:
-        """Return the number of documents on this page."""
         return len(self.items)
 
 
@@ -139,7 +140,8 @@ class Page(Generic[_Item]):
 class Collection(Generic[_Whole, _Draft, _Input, _Changes, _Filters, _Field, _Link]):
     """The documents of a collection type.
 
-    With `fields` or `status="draft"`, any attribute of a document can be missing or None.
+    If `fields` or `status="draft"` is passed, any attribute of a returned document can be missing or None.
+    All methods raise ApiError if the server rejects the request.
     """
 
     connection: Connection
@@ -183,7 +185,7 @@ class Collection(Generic[_Whole, _Draft, _Input, _Changes, _Filters, _Field, _Li
         page: int = 1,
         page_size: int | None = None,
     ) -> Any:
-        """Return one page of the documents that match the filters. Raises ApiError."""
+        """Return one page of the documents that match the filters."""
         query = _query(fields, populate, locale, status) | {"filters": filters, "sort": sort}
         # Some sites reject `populate` together with pagination, so the default is not sent.
         query["pagination"] = {"page": page if page != 1 else None, "pageSize": page_size}
@@ -228,7 +230,7 @@ class Collection(Generic[_Whole, _Draft, _Input, _Changes, _Filters, _Field, _Li
         status: Status = "published",
         page_size: int | None = None,
     ) -> Iterator[Any]:
-        """Iterate over all documents that match the filters, page by page. Raises ApiError."""
+        """Iterate over all documents that match the filters, page by page."""
         page, last = 1, 1
         while page <= last:
             found: Page[Any] = self.find(
@@ -273,21 +275,21 @@ class Collection(Generic[_Whole, _Draft, _Input, _Changes, _Filters, _Field, _Li
         locale: str | None = None,
         status: Status = "published",
     ) -> Any:
-        """Return one document. Raises NotFoundError if it does not exist, or another ApiError."""
+        """Return one document. Raises NotFoundError if it does not exist."""
         query = _query(fields, populate, locale, status)
         return self.connection.send("GET", _path(self.name, document_id), query)["data"]
 
     def create(
         self, data: _Input, *, populate: "Populate[_Link] | None" = None, locale: str | None = None
     ) -> _Whole:
-        """Create a document, and return it. Raises ApiError."""
+        """Create a document and return it."""
         query = _query(None, populate, locale, "published")
         return cast(_Whole, self.connection.send("POST", self.name, query, {"data": data})["data"])
 
     def create_draft(
         self, data: _Changes, *, populate: "Populate[_Link] | None" = None, locale: str | None = None
     ) -> _Draft:
-        """Create a draft, and return it. Required attributes can be missing. Raises ApiError."""
+        """Create a draft and return it. Required attributes can be missing."""
         query = _query(None, populate, locale, "draft")
         return cast(_Draft, self.connection.send("POST", self.name, query, {"data": data})["data"])
 
@@ -320,18 +322,21 @@ class Collection(Generic[_Whole, _Draft, _Input, _Changes, _Filters, _Field, _Li
         locale: str | None = None,
         status: Status = "published",
     ) -> Any:
-        """Change some attributes of a document, and return the document. Raises ApiError."""
+        """Change the given attributes of a document, and return the document."""
         query = _query(None, populate, locale, status)
         return self.connection.send("PUT", _path(self.name, document_id), query, {"data": data})["data"]
 
     def delete(self, document_id: str, *, locale: str | None = None) -> None:
-        """Delete a document. Raises ApiError."""
+        """Delete a document."""
         self.connection.send("DELETE", _path(self.name, document_id), {"locale": locale})
 
 
 @dataclass(frozen=True)
 class Single(Generic[_Whole, _Draft, _Changes, _Field, _Link]):
-    """The document of a single type."""
+    """The document of a single type.
+
+    All methods raise ApiError if the server rejects the request.
+    """
 
     connection: Connection
     name: str
@@ -362,7 +367,7 @@ class Single(Generic[_Whole, _Draft, _Changes, _Field, _Link]):
         locale: str | None = None,
         status: Status = "published",
     ) -> Any:
-        """Return the document. Raises NotFoundError if it does not exist, or another ApiError."""
+        """Return the document. Raises NotFoundError if it does not exist."""
         return self.connection.send("GET", self.name, _query(fields, populate, locale, status))["data"]
 
     @overload
@@ -386,12 +391,12 @@ class Single(Generic[_Whole, _Draft, _Changes, _Field, _Link]):
     def update(
         self, data: Any, *, populate: Any = None, locale: str | None = None, status: Status = "published"
     ) -> Any:
-        """Change some attributes of the document, or create it. Return the document. Raises ApiError."""
+        """Change the given attributes of the document, or create the document. Return the document."""
         query = _query(None, populate, locale, status)
         return self.connection.send("PUT", self.name, query, {"data": data})["data"]
 
     def delete(self, *, locale: str | None = None) -> None:
-        """Delete the document. Raises ApiError."""
+        """Delete the document."""
         self.connection.send("DELETE", self.name, {"locale": locale})
 
 

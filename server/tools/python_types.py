@@ -171,9 +171,7 @@ class _Writer:
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
     def _populated_type(self, attribute: Attribute, suffix: str) -> str:
-        """Return the Python type of an attribute's populated value, or "" if the type of the target is
-        unknown.
-        """
+        """Return the Python type of a populated attribute, or "" if its target type is unknown."""
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
             return f"list[{' | '.join(entries) or 'Never'}]"

@@ -1,4 +1,4 @@
-"""Shared parts of the subcommands."""
+"""Functions that several subcommands share, for example for errors and progress bars."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 def as_setup_error(subject: str, consequence: str = "nothing was changed") -> Iterator[None]:
     """Convert the error of a rejected write to a SetupError.
 
-    `consequence` tells the user what the rejected write has done to the site.
+    `consequence` tells the user how the rejected write has affected the site.
     """
     try:
         yield
@@ -96,7 +96,7 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site. Raises GitError.
+    """Raise SetupError if a folder is not a site, or GitError if git fails.
 
     If the state folder still has its former name, it is renamed.
     """
@@ -117,7 +117,7 @@ def check_site(root: Path) -> None:
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function that updates a progress bar.
 
-    The bar appears only on terminals and after PROGRESS_DELAY_S.
+    The bar appears after PROGRESS_DELAY_S, and only if standard error is a terminal.
     """
     began, bar = time.perf_counter(), None
 
@@ -150,7 +150,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that `name`, the value of `--at`, refers to. Raises SetupError."""
+    """Return the id of the commit `name`, the value of `--at`. Raises SetupError if it is not found."""
     try:
         return resolve_commit_name(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -158,7 +158,10 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def serve_commit(past: PastStates, commit: str) -> None:
-    """Serve the site as it was at a commit. If `commit` is "", do nothing. Raises SetupError."""
+    """Serve the site as it was at a commit. If `commit` is "", do nothing.
+
+    Raises SetupError if the commit can't be served.
+    """
     try:
         if commit:
             past.pin(commit)
@@ -168,9 +171,9 @@ def serve_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Yield the folder of a temporary clone of the site at a commit, which contains resized images too.
+    """Yield the folder of a temporary clone of the site at a commit. It includes the current resized images.
 
-    Raises StorageError or SetupError.
+    Raises SetupError if the commit contains no site, or StorageError if the commit can't be checked out.
     """
     with temporary_checkout(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():

@@ -137,7 +137,7 @@ class TypeDeclarations:
             yield f"  localizations: Many<{string_literal(key_of(type_))}>;\n"
 
     def _populated_type(self, attribute: Attribute) -> str:
-        """Return the type of an attribute's populated value, or "" if the type of the target is unknown."""
+        """Return the type of a populated attribute, or "" if its target type is unknown."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:

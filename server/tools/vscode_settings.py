@@ -80,7 +80,7 @@ def _path_patterns(type_: Type, extensions: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
-    """Return the text of a settings file with updated associations. All other text is kept.
+    """Return the text of a settings file with updated schema associations. All other text is kept.
 
     Raises SetupError if the text is invalid or if a comment would be lost.
     """

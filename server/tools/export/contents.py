@@ -42,7 +42,7 @@ FILES = "/api/upload/files"
 class SiteExport:
     """All responses that an export contains.
 
-    The properties raise SetupError if a request in site.yaml is invalid.
+    Its properties raise SetupError if site.yaml contains invalid settings for the export or for feeds.
     """
 
     state: State
@@ -156,7 +156,7 @@ _BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 
 def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Create the missing resized images, and return the number of images that could not be created."""
+    """Create the missing variants of the site's images. Return the number of images for which this failed."""
     missing, failed = site.incomplete_images(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -188,9 +188,7 @@ def possible_upload_paths(body: bytes) -> Iterator[str]:
 
 
 def upload_sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Map the paths of uploads and of their resized images to the files or bucket objects that contain
-    them.
-    """
+    """Map each upload in `paths`, and each of its variants, to the file or bucket object that contains it."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:

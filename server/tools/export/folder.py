@@ -37,7 +37,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """An exported file. `sha256` is the hash of its content, or "" if the export was interrupted."""
+    """An exported file. `sha256` is the hash of its content, or "" before the file has been written."""
 
     request: str = ""
     size: int = 0
@@ -46,7 +46,7 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files by path, and the options of the export.
+    """The files of an export (by path), and the options with which they were exported.
 
     `commit` is the exported commit, or "" if the current state of the site was exported.
     """
@@ -81,7 +81,10 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest in a folder, or None if the folder has none. Raises SetupError if it is invalid."""
+    """Return the manifest of an export folder, or None if the folder does not contain one.
+
+    Raises SetupError if the manifest is invalid.
+    """
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -108,7 +111,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return a path unchanged. Raises ValueError if the path is not allowed in an export."""
+    """Return `path` unchanged, or raise ValueError if an export must not contain a file with this path."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -126,9 +129,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class FileCounts:
-    """The numbers of written, unchanged and removed files, and the total size of the exported files in
-    bytes.
-    """
+    """Numbers of written, unchanged and removed files, and the total size of the exported files in bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -137,9 +138,9 @@ class FileCounts:
 
 
 class Folder:
-    """An open export folder.
+    """An export folder that is being written.
 
-    Call `register`, then `write_response` or `copy` for each file, then `finish`.
+    Call `register` first, then `write_response` or `copy` for each file, and finally `finish`.
     """
 
     def __init__(
@@ -162,7 +163,7 @@ class Folder:
     def register(self, paths: Iterable[str]) -> None:
         """Record paths in the manifest before the files are written.
 
-        Raises SetupError if there is a file at one of the paths that no export has created.
+        Raises SetupError if a path is taken by a file that no export has created, unless `force` is set.
         """
         new = []
         for path in paths:
@@ -323,7 +324,7 @@ _STAGE = ".bifolio-export-"  # folder with incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if the target folder overlaps with the files of the site."""
+    """Raise SetupError if the target folder contains the site, or overlaps with one of the site's folders."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "contains the site itself"
@@ -341,7 +342,7 @@ def check_target(target: Path, site: Site) -> None:
 def open_folder(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
     """Create and lock the export folder.
 
-    Raises SetupError if the folder contains other files, or an export for another role.
+    Raises SetupError if the folder is neither empty nor an export for the same role, unless `force` is set.
     """
     with _errors(root), _locked(root):
         previous = _previous_manifest(root, manifest, force=force)

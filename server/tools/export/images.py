@@ -1,4 +1,4 @@
-"""Images in custom formats, which a static host can't create itself."""
+"""Images in custom formats. They are rendered for the export, because a static host can't render them."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +40,7 @@ class CustomFormatImage:
 
 
 def with_image_paths(state: State) -> tuple[State, Mapping[str, CustomFormatImage]]:
-    """Give each image in a custom format the URL of a file that will be exported.
+    """Replace the URLs of all images in custom formats with the URLs of files that will be exported.
 
     Return the new state, and a mapping from the paths of these files to the images.
     """
@@ -73,7 +73,7 @@ def _free_path(key: str, name: str, ext: str, media: Mapping[str, Document]) -> 
 
 
 class CustomFormatRenderer:
-    """Renderer of images in custom formats, using the server's cache."""
+    """Renderer of images in custom formats. It uses the server's image cache."""
 
     def __init__(self, site: Site) -> None:
         files = MediaFiles(site, PastStates(site), SiteBucket(site.root, site.image_cache.folder))
@@ -92,7 +92,7 @@ class CustomFormatRenderer:
         return rendered
 
     def open(self, image: CustomFormatImage) -> BufferedReader:
-        """Open an image. If it is not in the cache, it is rendered first. Raises ApiError."""
+        """Open an image, rendering it first if it is not in the cache. Raises ApiError if that fails."""
         found = self._images.find(
             self._site.state.snapshot, "", image.key, {PRESET: image.name}, self._caller
         )

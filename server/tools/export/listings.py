@@ -113,7 +113,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the document lists to export. Raises SetupError if parameters in site.yaml are invalid."""
+    """Yield the document lists to export. Raises SetupError if `export.types` in site.yaml is invalid."""
     for type_ in state.schema.content_types:
         type_export = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):

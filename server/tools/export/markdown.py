@@ -17,7 +17,7 @@ from server.tools.export.response import Response
 
 @dataclass(frozen=True, slots=True)
 class MarkdownFiles:
-    """The Markdown files for the documents of a list. They contain all attributes of the documents."""
+    """The Markdown files for a list of documents. They contain all attributes of the documents."""
 
     state: State
     listing: ListRequest
@@ -41,7 +41,10 @@ class MarkdownFiles:
         return type_.singular if type_.kind == "singleType" else type_.plural
 
     def _requests(self) -> Iterator[tuple[str, Mapping[str, Any], str | None]]:
-        """Yield (path, parameters, document id) for each file. The id is None if the file is a list."""
+        """Yield the path, the query parameters and the document id for each file.
+
+        The id is None if the file contains a list or the document of a single type.
+        """
         listing, top = self.listing, f"{self.listing.folder}/{self._name}"
         params = {name: listing.params[name] for name in ("locale", "status") if name in listing.params}
         if listing.type.kind == "singleType":

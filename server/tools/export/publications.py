@@ -20,7 +20,7 @@ from server.tools.export.response import Response
 
 
 def publication_files(site: PublicSite) -> Iterator[Response]:
-    """Yield all feeds and sitemaps, and `llms.txt`.
+    """Yield the site's public feeds, sitemaps and `llms.txt`.
 
     Raises SetupError if the settings of a feed are invalid.
     """
@@ -46,7 +46,7 @@ def publication_files(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Redirect files for static hosts, and the numbers of redirects and aliases that they do not contain."""
+    """Redirect files for static hosts, and the numbers of redirects and aliases that were left out."""
 
     files: tuple[Response, ...] = ()
     unsupported_count: int = 0
@@ -56,7 +56,7 @@ class RedirectFiles:
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
     """Return the redirect files in the formats that the setting `export.redirects` lists.
 
-    Raises SetupError if one of the formats can't contain redirects of several hosts.
+    Raises SetupError if the site has redirects for several hosts, but a format supports only one host.
     """
     format_names = state.settings.export.redirects
     if not format_names:

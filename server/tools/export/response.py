@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A file to export, and the request that it answers ("" if there is none)."""
+    """A file to export.
+
+    `request` is the URL (without the host) that returns the same content, or "" for a redirect file.
+    """
 
     path: str
     request: str

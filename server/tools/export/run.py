@@ -1,4 +1,4 @@
-"""Export of a site."""
+"""Export of a site to a folder."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -38,8 +38,8 @@ READER = "a read-only token"
 class ExportOptions:
     """The options of an export.
 
-    If `everything` is set, all that a read-only token can read is exported. `commit` is the commit to export,
-    or "" for the current state of the site.
+    If `everything` is set, everything that a read-only token can read is exported. `commit` is the commit to
+    export, or "" for the current state of the site.
     """
 
     role: str = "public"
@@ -53,7 +53,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The result of an export, and the numbers of things that could not be exported."""
+    """The result of an export: what was exported, and how many items failed or were left out."""
 
     documents: Mapping[str, int]
     file_count: int
@@ -66,7 +66,10 @@ class ExportResult:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> ExportResult:
-    """Export a site to the folder `target`. Raises SetupError, in most cases before anything is written."""
+    """Export a site to the folder `target`.
+
+    Raises SetupError if the options or settings are invalid, or if the folder can't be used.
+    """
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)

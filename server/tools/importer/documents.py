@@ -1,4 +1,4 @@
-"""Conversion of imported document versions to the values that files store."""
+"""Conversion of imported document versions to the values that are stored in files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 class TargetVersion:
     """A document version to write to a file.
 
-    `provided` are the names of the attributes that the source contains.
+    `provided` contains the names of the attributes that are present in the source.
     """
 
     type: Type
@@ -38,7 +38,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield for each document a list of its versions. The first version determines the file name."""
+    """Yield the versions of each document as a list. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():

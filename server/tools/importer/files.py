@@ -37,8 +37,9 @@ Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 def merge_documents(
     merge: Merge, source: Source, site_model: SiteModel, report_progress: ReportProgress
 ) -> None:
-    """Write all document versions, and remove the files of those versions that the source no longer
-    contains.
+    """Merge the imported documents into the site.
+
+    Files of document versions that the source no longer contains are removed.
     """
     store = Store(merge.root, site_model.schema, site_model.settings, CommitTimes().timestamps)
     existing = _existing_versions(store)

@@ -23,7 +23,7 @@ from server.tools.importer.uploads import merge_uploads
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """The options of an import."""
+    """Options of `bifolio import strapi`."""
 
     dry_run: bool = False
     overwrite: bool = False
@@ -32,7 +32,7 @@ class ImportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of an import."""
+    """The imported content, and the changes to the site."""
 
     source: Source
     merge: Merge
@@ -43,7 +43,7 @@ class ImportResult:
 def import_source(
     root: Path, reader: SourceReader, options: ImportOptions, report_progress: ReportProgress
 ) -> ImportResult:
-    """Import a source into a site. If this raises SetupError, nothing has been imported."""
+    """Import the content of a source into a site. If this raises SetupError, nothing has been imported."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # This completes or undoes a write that was interrupted by a crash.

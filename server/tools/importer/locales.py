@@ -16,7 +16,10 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if no change is needed. Raises SetupError."""
+    """Return the new text of site.yaml, or None if no change is needed.
+
+    Raises SetupError if the existing site.yaml is invalid.
+    """
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
     locales = {"default": source.default_locale, "available": list(source.locales)}

@@ -1,6 +1,6 @@
 """Merge of imported content into a site.
 
-Files that were edited, moved or deleted in the site are left unchanged, except if the import overwrites them.
+Files that were edited, moved or deleted in the site are left unchanged, unless `overwrite` is set.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class OutcomeCounts:
-    """The number of documents, and the number of files with each outcome."""
+    """The number of documents, and the number of files for each outcome, such as "new" or "changed"."""
 
     document_count: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -26,7 +26,7 @@ class OutcomeCounts:
 class Merge:
     """The changes that an import will make to a site.
 
-    `kept` contains the path of each file that is left unchanged, and the reason.
+    `kept` contains the path of each file that is not updated because of changes in the site, and the reason.
     """
 
     root: Path
@@ -53,7 +53,7 @@ class Merge:
         create: Callable[[], str],
         convert: Callable[[str], str],
     ) -> None:
-        """Merge a text file, which is counted in the group `subject`.
+        """Merge a text file, and count its outcome in the group `subject`.
 
         `create` returns the text of a new file. `convert` returns the new text of an existing file.
         """
@@ -91,9 +91,9 @@ class Merge:
     def record_if_current(
         self, subject: str, path: str, source_version: str, content_digest: str | None
     ) -> bool:
-        """Return whether a media file is up to date. If it is, record and count it.
+        """Return whether a media file is up to date. If it is, record its digest and count it as "same".
 
-        `content_digest` is None if it is unknown.
+        `content_digest` is the digest of the file in the source, or None if it is unknown.
         """
         known = self.record.files.get(path)
         if not (known and known.source == source_version and not self.overwrite):
@@ -136,7 +136,7 @@ class Merge:
     def remove(self, path: str) -> None:
         """Remove a file that the source no longer contains.
 
-        If the file was edited in the site, it is removed only if `overwrite` is set.
+        A file that was edited in the site is kept, unless `overwrite` is set.
         """
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):

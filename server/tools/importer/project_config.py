@@ -1,6 +1,6 @@
-"""Reader of the settings in a Strapi project's `config/api`.
+"""Reader of the settings in a Strapi project's `config/api.ts` or `config/api.js`.
 
-This file is a program, which is never executed, so only literal values can be read.
+This file is a program. It is never executed, so only settings with literal values can be read.
 """
 
 import re
@@ -50,7 +50,7 @@ NO_SETTINGS = ProjectSettings({})
 
 
 def read_project(folder: Path) -> ProjectSettings:
-    """Return a Strapi project's API settings. Raises SetupError."""
+    """Return a Strapi project's API settings. Raises SetupError if their file is missing or can't be read."""
     files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:

@@ -1,4 +1,4 @@
-"""Record of earlier imports, which tells whether a file was edited in the site afterwards."""
+"""Record of imported files, used to detect whether a file was edited in the site after its import."""
 
 import hashlib
 import json
@@ -17,9 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """The digest of a file's content in the source, and the digest of the content that was written to the
-    site.
-    """
+    """Digests of an imported file: of its content in the source, and of the content written to the site."""
 
     source: str
     file: str
@@ -37,7 +35,7 @@ class SourceRecord:
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the record of earlier imports. It is empty if its file is missing or invalid."""
+    """Return the record of earlier imports, or an empty record if its file is missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:

@@ -58,7 +58,7 @@ class SiteModel:
 
 
 def bifolio_uids(schemas: Sequence[SchemaJson]) -> dict[str, str]:
-    """Map Strapi's uids to Bifolio's, such as `api::blog.article` to `api::article.article`."""
+    """Map Strapi's uids to Bifolio's uids, for example `api::blog.article` to `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -69,7 +69,7 @@ def bifolio_uids(schemas: Sequence[SchemaJson]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the contents of schema.json files, by Bifolio's uids."""
+    """Convert Strapi's schemas to the contents of Bifolio's schema files. The keys are Bifolio's uids."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -88,7 +88,7 @@ def clean_schemas(schemas: Sequence[SchemaJson], uids: Mapping[str, str]) -> dic
 
 
 def note_user_attributes(schemas: Sequence[SchemaJson], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Add notes about attributes that the project has added to users. They are not imported."""
+    """Add notes about the attributes that the project has added to users, because they are not imported."""
     found: Mapping[str, SchemaJson] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -155,7 +155,7 @@ def schema_path(uid: str, schema: SchemaJson) -> str | None:
 def merge_schemas(
     root: Path, schemas: Mapping[str, SchemaJson], notes: ImportNotes, new_merge: Callable[[], Merge]
 ) -> tuple[Merge, SiteModel]:
-    """Merge schemas into the site. Invalid schemas are omitted, and a note is added for each of them.
+    """Merge schemas into the site. Each invalid schema is left out and mentioned in a note.
 
     Raises SetupError if the site's own files are invalid.
     """

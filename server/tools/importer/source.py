@@ -1,4 +1,4 @@
-"""The content to import."""
+"""The content to import, in the form that all readers return."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,9 +23,9 @@ ResolveRelation = Callable[[str, str, SchemaJson, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A version of a document.
+    """A version of an imported document.
 
-    In `tree`, relations are documentIds, and media files are paths below uploads/.
+    In `tree`, relations contain documentIds, and media attributes contain paths below uploads/.
     """
 
     uid: str
@@ -42,7 +42,7 @@ class SourceVersion:
 class SourceUpload:
     """A media file to import.
 
-    `path` is relative to uploads/, and `origin` is the place of the file in the source.
+    `path` is relative to uploads/. `origin` is the file's name in the archive, or its URL.
     """
 
     path: str
@@ -74,7 +74,7 @@ class ImportNotes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The content to import, as a reader returns it."""
+    """All content, schemas and settings to import."""
 
     title: str
     schemas: Mapping[str, SchemaJson]
@@ -88,19 +88,22 @@ class Source:
 
 
 class SourceReader(Protocol):
-    """Reader of an export archive or a running installation."""
+    """Interface of the readers for export archives and for running installations."""
 
     def read(self) -> Source:
-        """Return the content to import, except the contents of media files. Raises SetupError."""
+        """Return the content to import, except the contents of media files. Raises SetupError on failure."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder. Yield each file with the path of its copy. Raises SetupError."""
+        """Copy media files to a folder. Yield each file with the path of its copy.
+
+        Raises SetupError if a file can't be read.
+        """
 
 
 def to_file_values(
     schemas: Mapping[str, SchemaJson], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the values that files store.
+    """Convert a row or component to the values that are stored in a document's file.
 
     `resolve` returns the targets of a relation or media attribute.
     """

@@ -49,7 +49,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert the row of a media file. If its name or id is invalid, add a note and return None."""
+    """Convert a media file's row. If the file's name or id is invalid, add a note and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or is_ignored(path):
@@ -95,7 +95,7 @@ def merge_uploads(
 ) -> None:
     """Merge media files and their descriptions into the site.
 
-    The files are downloaded to `folder`. If `folder` is None, they are only counted.
+    Changed files are first copied to `folder`. In a dry run, `folder` is None, and they are only counted.
     """
     merge.outcome_counts(UPLOAD).document_count = len(source.uploads)
     needed = []

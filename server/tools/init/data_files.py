@@ -22,8 +22,8 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can be served as documents.
 
-    These are the files in data folders. If there are none, they are the files in folders that contain mostly
-    data files.
+    These are the files in a data folder such as `data/`. If there is no such folder, they are the files in
+    folders that contain mostly data files.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}

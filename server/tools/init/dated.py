@@ -17,7 +17,7 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates_in_names(group: PageGroup) -> PageGroup | None:
-    """Add the dates and slugs in file names to the values of the pages.
+    """Return the group with the dates and slugs from the file names added to the values of the pages.
 
     Return None if too few file names contain a date.
     """
@@ -59,7 +59,7 @@ def with_optional_dates(
 ) -> list[ProposedAttribute] | None:
     """Make the attributes `date` and `slug` optional.
 
-    Return None if the types of these attributes are unsuitable.
+    Return None if one of them has a type that does not fit the values in file names.
     """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

@@ -31,7 +31,8 @@ _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdoc
 class PageFolder:
     """A folder that contains pages. `folder` is relative to `base`.
 
-    In `folder`, `{locale}` stands for a folder for each locale, and SECTIONS stands for Hugo's section pages.
+    `folder` can contain `{locale}`, which stands for the folder of each locale. The value SECTIONS stands for
+    Hugo's section pages.
     """
 
     base: str
@@ -85,9 +86,9 @@ class TreeFolders:
 
     @cached_property
     def _list_folders(self) -> frozenset[tuple[str, str]]:
-        """The folders inside locale folders that contain lists of pages, such as `blog`.
+        """Folders inside locale folders that contain lists of pages, such as `blog` in `en/blog`.
 
-        Each is a pair of the folder that contains the locale folders, and the name of the list's folder.
+        Each is a pair: the parent of the locale folders, and the name of the folder with the list.
         """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
@@ -117,7 +118,7 @@ class TreeFolders:
         )
 
     def base_folder(self, path: str) -> str:
-        """Return the base folder that contains the page at `path`, or "" if that is the root."""
+        """Return the base folder that contains the page at `path`, or "" for the root folder."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
@@ -171,7 +172,10 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder (such as `content`) that contains a path, or None if none does."""
+        """Return the content folder (such as `content`) that contains a path.
+
+        Return None if the path is not in a content folder.
+        """
         base = self._generator_base(path)
         if base not in self.projects:
             return base

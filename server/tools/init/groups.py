@@ -36,7 +36,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """The pages of one content type, which is named after `folder`."""
+    """The pages of one proposed content type, which is named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, their locales (the default locale comes first), and why some pages were omitted."""
+    """Groups of pages, their locales (the default locale first), and the omitted pages with the reasons."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -291,7 +291,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(locales: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if a page is in English or has no locale, otherwise the locale of most pages.
+    """Return English if any page is in English or has no locale, otherwise the most frequent locale.
 
     Return UNKNOWN_LOCALE if a page without a locale also has an English version.
     """

@@ -1,6 +1,6 @@
 """Inference of attributes from the pages of a group.
 
-Numbers and booleans that parsing would change, such as 1.10 or NO, are treated as text.
+Values that parsing as a number or boolean would change, such as 1.10 or NO, are treated as text.
 """
 
 import re
@@ -47,10 +47,10 @@ DocumentIds = Mapping[str, frozenset[str]]
 def propose_attributes(
     group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a content type, and the attribute that collects all other keys (None if there
-    are none).
+    """Return the proposed attributes of a content type, and the one among them that collects all other keys.
 
-    `document_ids` contains the ids of the documents of each content type.
+    The second value is None if there are no other keys. `document_ids` maps each content type to the ids of
+    its documents.
     """
     keys = Counter(key for m in group.members for key in m.page.tree)
     valid_keys = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
@@ -164,7 +164,7 @@ def _alike(name: str, target: str) -> bool:
 def _mark_localized(
     group: PageGroup, attribute: ProposedAttribute, keys: Collection[str]
 ) -> ProposedAttribute:
-    """Mark an attribute as localized if its values differ between locales."""
+    """Return the attribute, marked as localized if its values differ between locales."""
     values: dict[str, list[Any]] = {}
     for member in group.members:
         values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])

@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one key, and the files that contain them. Nulls are omitted."""
+    """The values of one key, each with the page that contains it. Nulls are omitted."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()

@@ -22,7 +22,7 @@ class LocaleParent:
     has_default_files: bool
 
     def path_in_locale(self, path: str) -> str | None:
-        """Return the part of a path below its locale folder, or None if the path is in no locale folder."""
+        """Return the part of a path below its locale folder, or None if it is not in a locale folder."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -43,7 +43,7 @@ def are_locales(folders: Iterable[str]) -> bool:
 def find_locale_parents(
     paths: Iterable[str], requested_locales: Collection[str] = ()
 ) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders that contain locale folders, by path."""
+    """Find the outermost folders that contain locale folders. The keys of the result are their paths."""
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         parts = path.split("/")

@@ -51,7 +51,7 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, used_ids: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return a singular and a plural API id for a folder's content type. Both are unused.
+    """Return an unused singular and an unused plural API id for a folder's content type.
 
     `kind` is appended to a name that has no plural, as in `about-page`.
     """

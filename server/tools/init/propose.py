@@ -37,7 +37,7 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return a site.yaml that lets the public read the content types `readable`.
+    """Return the text of a site.yaml that lets the public read the content types `readable`.
 
     The first locale is the default locale.
     """
@@ -114,7 +114,7 @@ def find_draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types, locales (the default locale comes first), and why some files were omitted."""
+    """Proposed content types, locales (the default locale first), and the omitted files with the reasons."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -166,7 +166,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), used_ids: Ite
 
 
 def _regroup_by_path(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group to which a server would assign it according to its path."""
+    """Move each file to the group that a server would assign it to, according to its path."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"

@@ -23,7 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # folders in which data files are d
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """A Markdown file with the values in its front matter, or a data file."""
+    """A Markdown file or data file, with its values."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -35,7 +35,7 @@ class MarkdownPage:
 class Scan:
     """The pages in a folder, and the other files that were found there.
 
-    `data` maps each unused data folder to the number of its files.
+    `data` maps each unused data folder to its number of files.
     """
 
     pages: Mapping[str, MarkdownPage]

@@ -1,4 +1,4 @@
-"""Choice of a site's name."""
+"""Choice of a name for a new site."""
 
 import re
 from collections.abc import Callable, Iterable

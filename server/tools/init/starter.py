@@ -145,7 +145,7 @@ jobs:
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
     """Return the path and text of a Docker Compose file that builds Bifolio from `repository`.
 
-    Raises SetupError if it is unknown where Bifolio's source is.
+    If `repository` is None, the source of this installation is used. Raises SetupError if that is unknown.
     """
     source = repository_url(repository) or _clone()
     if source is None:
@@ -154,7 +154,7 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the path (relative to the site) and text of a GitHub workflow.
+    """Return the path (relative to the site) and text of a GitHub workflow that checks the site.
 
     Raises SetupError if Bifolio's repository is unknown.
     """
@@ -170,10 +170,10 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_url(url: str | None) -> str | None:
-    """Return the URL `url` after checking it.
+    """Return `url` after checking it.
 
-    If it is None, return that of the repository from which Bifolio was installed, or None if this is unknown.
-    Raises SetupError.
+    If `url` is None, return the URL of the repository from which Bifolio was installed, or None if that is
+    unknown. Raises SetupError if `url` is invalid.
     """
     if url is not None:
         address = _remote_url(url)

@@ -1,4 +1,4 @@
-"""Installation of the merge driver, which must be installed in each clone."""
+"""Installation of the merge driver, which is needed in each clone."""
 
 import shlex
 import sys

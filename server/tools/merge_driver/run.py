@@ -42,7 +42,7 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file, write the result to `files.ours`, and return whether there were no conflicts."""
+    """Merge a file and write the result to `files.ours`. Return True if there were no conflicts."""
     try:
         merged = _merge_document(files, top)
     except Exception:
@@ -56,7 +56,7 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document, and whether there were no conflicts.
+    """Return the merged document, and True if there were no conflicts.
 
     Return None if the file must be merged line by line.
     """
@@ -112,7 +112,7 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_folder(top: Path, path: str) -> str | None:
-    """Return the folder of the site that contains a file, or None if no site contains it.
+    """Return the folder of the site that contains a file, or None if the file is not in a site.
 
     The folder is relative to `top`. It is "" or ends in "/".
     """

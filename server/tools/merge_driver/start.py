@@ -17,7 +17,7 @@ NO_STATUS = b""
 
 
 def main(arguments: list[str]) -> None:
-    """Merge a file and exit with the driver's status. If possible, the helper merges the file."""
+    """Merge a file, in the helper process if possible, and exit with the driver's status."""
     path = socket_path()
     status = _merge_in_helper(path, arguments) if path else NO_STATUS
     if status:
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
 
 
 def socket_path() -> str:
-    """Return the path of the helper's socket, or "" if there is no private folder for it."""
+    """Return the path of the helper's socket, or "" if no private folder can be created for it."""
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     folder = os.path.join(folder, f"bifolio-{os.getuid()}")
     try:
@@ -46,9 +46,9 @@ def socket_path() -> str:
 
 
 def _merge_in_helper(path: str, arguments: list[str]) -> bytes:
-    """Let the helper merge a copy of the file, and return the exit status.
+    """Let the helper merge a copy of the file, copy the result back, and return the exit status.
 
-    Return NO_STATUS if the helper did not respond. The file is unchanged in this case.
+    If this fails, return NO_STATUS and leave the file unchanged.
     """
     folder = f"{path}.{os.getpid()}.{time.time_ns()}"
     copy = os.path.join(folder, "ours")

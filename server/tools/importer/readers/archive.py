@@ -34,7 +34,10 @@ class Archive:
         self.path = path
 
     def read(self) -> Source:
-        """Read everything except the contents of media files. Raises SetupError."""
+        """Read everything except the contents of media files.
+
+        Raises SetupError if the archive is damaged, or is not an export of Strapi 5 or newer.
+        """
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
@@ -54,7 +57,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder in the order of the archive.
+        """Copy media files to a folder, in the order in which the archive contains them.
 
         Yield each file with the path of its copy.
         """

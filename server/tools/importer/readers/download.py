@@ -37,7 +37,7 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def get_json(self, path: str, default: Any = _MISSING) -> Any:
-        """Send a GET request and return the JSON response. Raises SetupError.
+        """Send a GET request and return the JSON response. Raises SetupError if the request fails.
 
         If `default` is given, it is returned for a 404 response.
         """
@@ -55,7 +55,7 @@ class Client:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, send_token: bool) -> None:
-        """Download a file to `target`. Raises SetupError.
+        """Download a file to `target`. Raises SetupError if the download fails.
 
         Set `send_token` only for URLs of the Strapi installation itself.
         """
@@ -76,7 +76,10 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, send_token: bool) -> Any:
-        """Send a request, with retries. Raises HTTPError, or SetupError if there was no response."""
+        """Send a request, with retries.
+
+        Raises HTTPError if the server returns an error, or SetupError if it does not respond.
+        """
         headers = {"Authorization": f"Bearer {self._token}"} if send_token and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

@@ -1,4 +1,4 @@
-"""Links in an export archive. The links to a draft and to its published version are combined."""
+"""Links in an export archive. Links to a draft and to its published version become one link."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class LinkTable:
-    """The targets of links in their order, by row and attribute.
+    """Links between database rows. `targets` maps each row and attribute to the linked rows, in order.
 
-    `mirrored` contains the same links by target.
+    `mirrored` contains the same links in the opposite direction.
     """
 
     uids: Mapping[str, str]  # Bifolio's uids, by Strapi's uids
@@ -63,8 +63,9 @@ class LinkTable:
         return to_stored_targets(attribute, list(unique.values()))
 
     def note_lost_orders(self, created_at: Mapping[RowKey, str]) -> None:
-        """Add a note for each relation that loses its order, because Bifolio sorts its derived side by
-        creation time.
+        """Add a note about each relation whose inverse side loses its order.
+
+        Bifolio sorts the inverse side by creation time.
         """
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created_at]

@@ -32,9 +32,10 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, SchemaJson], schema: SchemaJson, base: str) -> list[str]:
-    """Return the `populate` parameters for a content type. They are split so that no URL is too long.
+    """Return `populate` parameters that include all relations, media and components of a content type.
 
-    Raises SetupError if an attribute is nested too deeply.
+    They are split into several queries, so that no URL is too long. Raises SetupError if an attribute is
+    nested too deeply.
     """
     queries, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -99,7 +100,10 @@ class Remote:
         self._client = Client(f"{self.base}/api/", token)
 
     def read(self) -> Source:
-        """Read everything except the contents of media files. Raises SetupError."""
+        """Read everything except the contents of media files.
+
+        Raises SetupError if a request fails or returns invalid data.
+        """
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -135,7 +139,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download the media files that are missing from the folder. Yield all files with their paths."""
+        """Download the media files that are not in the folder yet. Yield all files with their paths."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Conversion of an export archive's rows."""
+"""Conversion of the database rows in an export archive."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Convert the contents of an archive to a source.
+    """Convert the contents of an archive to a `Source`.
 
     Raises KeyError, TypeError, AttributeError or ValueError if the contents are damaged.
     """
