@@ -18,7 +18,7 @@ MAX_SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Printer of messages on the terminal. If `quiet` is set, only the URL and errors are printed."""
+    """The terminal output of `bifolio serve`. If `quiet` is set, only the URL and errors are printed."""
 
     # All workers print here. Each message is written with a single system call, so that messages never get
     # mixed up.

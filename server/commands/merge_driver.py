@@ -25,4 +25,4 @@ class _Subcommands(click.Group):
 
 @click.group(cls=_Subcommands)
 def merge_driver() -> None:
-    """Let git merge documents attribute by attribute, as Bifolio merges branches."""
+    """Let git merge documents attribute by attribute, the way Bifolio merges branches."""

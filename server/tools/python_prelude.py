@@ -90,7 +90,7 @@ class Connection:
 
 
 def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield query parameters in bracket notation, such as `filters[title][$eq]=Fog`. None is omitted."""
+    """Yield query parameters such as `filters[title][$eq]=Fog`. Values that are None are omitted."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _pairs(f"{name}[{key}]", inner)

@@ -95,7 +95,8 @@ def merge_uploads(
 ) -> None:
     """Merge media files and their descriptions into the site.
 
-    Changed files are first copied to `folder`. In a dry run, `folder` is None, and they are only counted.
+    New and changed files are first copied to `folder`. In a dry run, `folder` is None, and they are only
+    counted.
     """
     merge.outcome_counts(UPLOAD).document_count = len(source.uploads)
     needed = []

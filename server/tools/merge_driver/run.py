@@ -56,7 +56,7 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document, and True if there were no conflicts.
+    """Return the merged document, and True if it contains no conflict markers.
 
     Return None if the file must be merged line by line.
     """
