@@ -113,7 +113,7 @@ class _EventLog:
 
     @classmethod
     def open(cls, root: Path) -> "_EventLog":
-        """Record all changed files in the event log, and open the log.
+        """Record all changes to files in the event log, and open the log.
 
         Raises SetupError if the folder is not a site, or StorageError or BusyError if changes can't be
         recorded.

@@ -37,7 +37,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """An exported file. `sha256` is the hash of its content, or "" before the file has been written."""
+    """An exported file. `sha256` is the hash of its content, or "" until the file has been written."""
 
     request: str = ""
     size: int = 0
