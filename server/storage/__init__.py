@@ -1,1 +1,1 @@
-"""File storage: reads, parses and atomically writes files."""
+"""Reading, parsing and atomic replacement of a site's files."""

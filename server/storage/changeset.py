@@ -23,7 +23,7 @@ class Files(Protocol):
         """Return the file's bytes and signature. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Return True if a parent of `path` is a file."""
+        """Return True if a parent of `path` is a file rather than a folder."""
 
     def list_files(self, folders: Iterable[str]) -> Iterable[str]:
         """Return the files in these folders and their subfolders."""
@@ -54,9 +54,10 @@ class WorkingTree:
 
 
 class Changeset:
-    """File changes that are written together.
+    """Set of file changes that are written together.
 
-    The write fails if a file that is changed, or was passed to `rely_on`, was modified after it was read.
+    The write fails if another program has modified one of the changed files, or a file passed to `rely_on`,
+    since this object first accessed it.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -70,9 +71,10 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's text with the changes.
+        """Return a file's text with the changes made so far.
 
-        Raises StorageError, or ConflictError if it is missing or not UTF-8.
+        Raises ConflictError if the file is missing, being deleted or not UTF-8, or StorageError if it can't
+        be read.
         """
         if path in self._texts:
             text = self._texts[path]
@@ -97,11 +99,14 @@ class Changeset:
         return set(self._files.list_files(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature that a file had when it was first accessed, or None if the file is new."""
+        """Return the signature that a file had when it was first accessed, or None if it did not exist."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the write fail if this file is modified before it. The file must not be in the changeset."""
+        """Make the write fail if another program modifies this file first.
+
+        The changeset itself must not change the file.
+        """
         self._signature(path)
         self._relied_on.add(path)
 
@@ -159,7 +164,10 @@ class Changeset:
         return set(self._signatures)
 
     def require_writable(self) -> None:
-        """Raise PayloadTooLargeError for a large text, or ConflictError if a new file's parent is a file."""
+        """Raise PayloadTooLargeError if a text is too large.
+
+        Raise ConflictError if the parent of a new file is not a folder.
+        """
         for path, text in self.texts():
             require_readable_size(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):

@@ -20,7 +20,10 @@ def encode_checked(value: object) -> bytes:
 
 
 def read_checked(path: Path) -> Any:
-    """Read a file. Raises OSError if it is missing, or ValueError if it is damaged."""
+    """Return the value in a JSON file.
+
+    Raises OSError if the file is missing, or ValueError if it is damaged.
+    """
     data = json.loads(path.read_bytes())
     if not isinstance(data, dict) or data.get(_SUM) != _checksum(data.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")

@@ -22,10 +22,11 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A prepared replacement of `target` by a new file.
+    """Prepared replacement of the file `target`.
 
-    `before` is None if there is no old file, and `after` is None if `target` will be deleted. After the
-    replacement, the old file is at `journal_path`.
+    `before` is the mark (mtime, size and inode) of the old file, or None if `target` is new. `after` is the
+    mark of the new file, or None if `target` will be deleted. The replacement swaps the new file at
+    `journal_path` with the old file.
     """
 
     write: Write
@@ -35,14 +36,14 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if `target` has changed, and OSError if it is read-only."""
+        """Raise ConflictError if `target` has changed, or OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
         return self.after is not None and is_unchanged(self.journal_path, self.after, self.write.data)
 
     def is_applied(self) -> bool:
-        """Return True if `target` is already the new file, or was already deleted if that was intended."""
+        """Return True if `target` is the new file or, if it was to be deleted, no longer exists."""
         mark = link_mark(self.target)
         if mark == self.after or mark is None or self.after is None:
             return mark == self.after
@@ -61,9 +62,10 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Completed replacement. `old_file` is None if the old file is not kept open for a rollback.
+    """Completed replacement. If `old_file` is not None, the old file is kept open for a rollback.
 
-    `has_original` is True if the file at `step.journal_path` is the old file itself, and not a link or copy.
+    `has_original` is True if the file at `step.journal_path` is the old file itself, rather than a link or
+    copy.
     """
 
     step: StagedFile
@@ -77,7 +79,7 @@ class Replacement:
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Replace the target, and append the result to `done`.
+    """Replace the target of `step`, and append the result to `done`.
 
     Raises ConflictError if another program has changed the target or is writing to it.
     """
@@ -118,9 +120,9 @@ def require_unedited(replacement: Replacement) -> None:
 
 
 def _apply_step(step: StagedFile, folder: int) -> bool:
-    """Replace, create or delete the target in the open folder with the descriptor `folder`.
+    """Replace, create or delete the step's target. `folder` is the descriptor of the target's folder.
 
-    Return True if the file at `step.journal_path` is now the old file itself, and not a copy.
+    Return True if the file at `step.journal_path` is now the old file itself, rather than a copy.
     """
     with errors_naming(step.target):
         if step.after is None:
@@ -133,7 +135,10 @@ def _apply_step(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def errors_naming(*target: Path) -> Iterator[None]:
-    """Raise an OSError again with the target's path, instead of the path of a temporary file."""
+    """Context manager: if an OSError names a temporary file, raise it again with the target's path instead.
+
+    FileNotFoundError and FileExistsError are not changed.
+    """
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers handle these exceptions, so they are not changed.
@@ -145,7 +150,10 @@ def errors_naming(*target: Path) -> Iterator[None]:
 
 
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
-    """Restore the old file. If both files have been edited, move one of them to .bifolio/unsaved/."""
+    """Restore the old file, unless another program has edited the new file.
+
+    If there is another edited version, save it in .bifolio/unsaved/.
+    """
     step, target = replacement.step, replacement.step.target
     if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
         if replacement.has_concurrent_edit:
@@ -177,9 +185,9 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark that `target` should have, or None if it does not exist.
+    """Return the mark of `target`, or None if `target` does not exist.
 
-    Raises ConflictError if the file has changed since it was read for `write`.
+    Raises ConflictError if the file has changed since it was read for `write`, or OSError if it is read-only.
     """
     try:
         itself = os.lstat(target)
@@ -201,7 +209,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return the mode bits of a file. Raises OSError, or ConflictError if the file has been removed."""
+    """Return the mode bits of the file `target`. Raises ConflictError if it has been removed."""
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Text of document files."""
+"""Creation and editing of the text of document files."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,11 +24,10 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], front_matter_format: str = "yaml") -> str:
-    """Return the text of a new file.
+    """Return the text of a new document file.
 
-    `body` is the name of the attribute that is written below the front matter.
-
-    Raises ConflictError if the file format can't represent a value.
+    `trees` contains the attributes' values. `body` is the name of the attribute that is written below the
+    front matter. Raises ConflictError if the file format can't represent a value.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -74,7 +73,7 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Change attributes in a file's text. An attribute with the value REMOVE is removed.
+    """Return a file's text after changing attributes in it. The value REMOVE removes an attribute.
 
     Raises ConflictError if the values of other attributes would change too.
     """
@@ -94,7 +93,10 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Keep only each key's last occurrence. Raises ConflictError if other values would change."""
+    """Return a file's text with only the last occurrence of each of the `keys`.
+
+    Raises ConflictError if this would change a value.
+    """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
         parts = frontmatter.split_front_matter(text)
@@ -178,7 +180,7 @@ def _change_body(
 ) -> str:
     """Return the new text below the front matter.
 
-    Afterwards, `changes` contains only the changes to the front matter.
+    This leaves only the changes to the front matter in `changes`.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

@@ -1,4 +1,4 @@
-"""Crash-safe operations: after a crash, a file has either its old or its new bytes."""
+"""Crash-safe file operations: after a crash, a file has either its old or its new bytes."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write `data` to a new temporary file. If this fails, the temporary file is deleted."""
+    """Write `data` to a new file at `temporary`, and return its path. If this fails, delete the file."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -39,7 +39,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def default_mode(path: Path) -> int:
-    """Return the permission bits of new files. To find them, briefly create a file at `path`."""
+    """Return the permission bits that new files get, by briefly creating a file at `path`."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -62,7 +62,10 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def create_private_file(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read. If `path` exists, do nothing."""
+    """Create a file that only its owner can read.
+
+    An existing file is kept, except on file systems without hard links.
+    """
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -105,7 +108,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file into the open folder with the descriptor `folder`, even from another file system."""
+    """Move a file to `name` in the folder with the descriptor `folder`, even from another file system."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -117,7 +120,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file atomically into the open folder with the descriptor `folder`."""
+    """Copy an open file atomically to `name` in the folder with the descriptor `folder`."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -146,7 +149,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder to disk. Then the renames in it survive a crash."""
+    """Sync a folder to disk, so that the renames in it survive a crash."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -16,9 +16,9 @@ RACY_WINDOW_NS = 2_000_000_000
 class Entry(NamedTuple):
     """Result of reading one file. `document` is None if the file is invalid.
 
-    For a media file in a bucket, `path` is the path of its description file. For another media file, `beside`
-    is the signature of its description file. `derived` contains createdAt and updatedAt, if the file itself
-    does not contain them. `read_at_ns` is 0 if the entry is not in the cache.
+    For a media file in a bucket, `path` is the path of its description file. For any other media file,
+    `beside` is the signature of its description file. `derived` contains createdAt and updatedAt if the file
+    itself does not contain them. `read_at_ns` is 0 if the entry is not in the cache.
     """
 
     path: str
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the file is certainly unchanged if its signature is unchanged."""
+        """True if an unchanged signature guarantees that the file is unchanged."""
         # Faster without calls, because it is tested for each of up to hundreds of thousands of files.
         signature, limit = self.signature, self.read_at_ns - RACY_WINDOW_NS
         return signature is not None and signature[0] < limit and signature[3] < limit
@@ -44,7 +44,10 @@ class Entry(NamedTuple):
 
     @property
     def error(self) -> Problem | None:
-        """The first error in the file. The last valid version of its document may still be served."""
+        """The first error in the file, or None.
+
+        In spite of an error, the document's last valid version may still be served.
+        """
         return next((problem for problem in self.problems if problem.severity == "error"), None)
 
 

@@ -1,4 +1,4 @@
-"""System calls that replace a file but keep the old file, so that late edits of it can be detected."""
+"""System calls that replace a file but keep the old file, so that late edits to it can be detected."""
 
 import ctypes
 import errno
@@ -24,9 +24,9 @@ _AT_FDCWD = -100
 
 
 def exchange(journal_file: Path, target: Path, folder: int) -> bool:
-    """Swap a file with `target` in the open folder with the descriptor `folder`. Raises OSError.
+    """Swap `journal_file` with `target`. `folder` is the descriptor of the target's folder.
 
-    Return False if the swap was not atomic. In this case, `journal_file` can be a copy of the old file.
+    Return False if the swap was not atomic. In this case, `journal_file` may be a copy of the old file.
     """
     # The order of the arguments matters: programs that watch the target's folder see a deletion, then a
     # creation.
@@ -41,9 +41,9 @@ def exchange(journal_file: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(staged_file: Path, target: Path, folder: int) -> None:
-    """Move a file into the open folder with the descriptor `folder`.
+    """Move a new file to `target`. `folder` is the descriptor of the target's folder.
 
-    Raises FileExistsError if `target` already exists.
+    Raises FileExistsError if `target` already exists and the file system supports this check.
     """
     if _rename((str(staged_file), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
@@ -57,9 +57,9 @@ def put_new(staged_file: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, destination: Path) -> bool:
-    """Move a file out of the open folder with the descriptor `folder`.
+    """Move `target` to `destination`. `folder` is the descriptor of the target's folder.
 
-    Return False if the file was copied and deleted instead.
+    Return False if the file had to be copied and deleted instead.
     """
     try:
         os.rename(target.name, destination, src_dir_fd=folder)
@@ -93,7 +93,7 @@ class Reader:
     def acquire_lease(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
         """Acquire a lease, if the system supports it.
 
-        Return False if another program still has the file open for writing after `wait_s`.
+        Return False if another program still has the file open for writing after `wait_s` seconds.
         """
         deadline = time.monotonic() + wait_s
         while (refused := self._request_lease()) == errno.EAGAIN:
@@ -127,7 +127,7 @@ class Reader:
 
 
 def open_reader(path: Path, stack: ExitStack) -> Reader | None:
-    """Open a regular file, which stays open until `stack` is closed. Return None if it can't be opened."""
+    """Open a regular file, which is closed together with `stack`. Return None if it can't be opened."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -137,8 +137,7 @@ def open_reader(path: Path, stack: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Return True if a file still has the mark `before` and the bytes `data`, and no program is writing to
-    it.
+    """Return True if a file still has the mark `before` and the bytes `data`, and is not being written to.
 
     If `data` is None, the file may contain any bytes.
     """
@@ -154,7 +153,7 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
     """Rename a file with renameat2. Return False if the system does not support this. Raises OSError.
 
-    `source` and `target` each consist of a name and the descriptor of its folder.
+    `source` and `target` are pairs of a name and the descriptor of its folder.
     """
     if _renameat2 is None:
         return False

@@ -1,4 +1,4 @@
-"""Digests of open files. They are cached as long as the files are unchanged."""
+"""Digests of open files, cached until the files change."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ _FileState = tuple[int, int, int, int, int]
 
 
 class Hash(Protocol):
-    """A hash object of hashlib."""
+    """Interface of the hash objects in hashlib."""
 
     def update(self, data: bytes, /) -> None: ...
 
@@ -26,7 +26,7 @@ class Hash(Protocol):
 
 
 class FileDigests:
-    """Cache of open files' digests."""
+    """Cache of the digests of open files."""
 
     def __init__(self, make_hash: Callable[[], Hash]) -> None:
         self._make_hash = make_hash
@@ -34,7 +34,7 @@ class FileDigests:
         self._known: Cache[_FileState, str] = Cache(_MAX_ENTRIES, lambda *_: 1)
 
     def digest_of(self, file: IO[bytes]) -> str:
-        """Return the hexadecimal digest of a file. The position in the file stays the same."""
+        """Return the hexadecimal digest of a file, without changing the current position in it."""
         seen = _state_of(file)
         digest = self._known.get(seen)
         if digest is None:

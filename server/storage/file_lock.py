@@ -1,4 +1,4 @@
-"""Exclusive file lock across threads and processes. It is released when its holder exits."""
+"""Exclusive file lock between threads and processes, released when its holder exits."""
 
 import fcntl
 import os
@@ -12,7 +12,10 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Lock for use by one thread. `descriptor` is -1 if the lock is not held."""
+    """Exclusive lock on a file. Each thread needs its own instance.
+
+    `descriptor` is -1 if the lock is not held.
+    """
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
         self.path, self.descriptor = path, -1
@@ -47,7 +50,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Release the lock. If another process has inherited it, that process still holds it."""
+        """Close the file. This releases the lock, unless another process has inherited it."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -55,7 +58,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Hold the lock. Yields False if it is not acquired within `wait_s`."""
+        """Hold the lock during a `with` block. Yields False if it is not acquired within `wait_s` seconds."""
         try:
             yield self.acquire(wait_s)
         finally:
@@ -63,7 +66,7 @@ class FileLock:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock a file until it is closed. Return False if the file is already locked. Raises OSError."""
+    """Lock an open file until it is closed. Return False if it is already locked. Raises OSError."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

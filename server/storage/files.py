@@ -35,7 +35,7 @@ def storage_error(what: str, error: OSError, root: Path) -> StorageError:
 class FileListing:
     """Listing of a site's files. `links` maps the paths of symbolic links to their targets.
 
-    If `is_summary` is set, `files` is empty, and `hashes` is a hash of all files.
+    `hashes` is a hash of all files. If `is_summary` is set, `files` is empty.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class FileListing:
     def digest(self) -> int:
         """Return a hash of the listing.
 
-        It can be compared only between processes forked from the same parent.
+        Hashes are comparable only between processes forked from the same parent.
         """
         return self.hashes + hash(tuple(self.unreadable_folders))
 
@@ -136,7 +136,10 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file, or of a symbolic link itself. Return None if the path does not exist."""
+    """Return the mark (mtime, size and inode) of a file or of a symbolic link itself.
+
+    Return None if the path does not exist.
+    """
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -166,7 +169,7 @@ def is_skipped(path: str) -> bool:
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> FileListing:
-    """List all files below these folders or, if `is_summary` is set, only hash them."""
+    """List all files in these folders and their subfolders. If `is_summary` is set, only hash the listing."""
     result = FileListing(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:
@@ -277,9 +280,7 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_full_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Return True if a path can't be checked without listing all files, for example because it is a symbolic
-    link.
-    """
+    """Return True if checking these paths requires listing all files, for example because of a link."""
     paths_with_problems = [problem.path for problem in problems]
     return any(
         any(o == path or o.startswith(path + "/") for o in paths_with_problems) or _is_odd(root, path)

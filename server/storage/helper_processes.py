@@ -1,4 +1,4 @@
-"""Helper processes, killed when the server exits."""
+"""Helper processes that are killed when the server exits."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ os.register_at_fork(after_in_child=_forget_inherited)
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a helper process. When it has ended, the caller must pass it to `forget_helper`.
 
-    `options` are those of `subprocess.Popen`. Raises OSError, also if this process is exiting.
+    `options` are those of `subprocess.Popen`. Raises OSError if this fails or this process is exiting.
     """
     with _helpers.lock:
         require_running()
@@ -50,7 +50,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a helper, and kill it after the block. Raises OSError."""
+    """Start a helper process, and kill it after the block. Raises OSError if it can't be started."""
     process = start_helper(command, **options)
     try:
         with process:  # This closes the process's pipes at the end.

@@ -1,4 +1,4 @@
-"""Lock with an expiry time. It lets only one machine serve a site on a network file system."""
+"""Lease that lets only one machine at a time serve a site on a network file system."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file. `host` is the machine's boot id."""
+    """Content of the lease file. `host` is the boot id of the machine that holds the lease."""
 
     host: str
     name: str
@@ -61,9 +61,8 @@ class HostLease:
     def held(self, *, is_needed: bool) -> Iterator[Callable[[], float | None]]:
         """Hold the lease in a `with` block if `is_needed` is set.
 
-        Raises SetupError if another machine holds it.
-
-        Yields the function that renews the lease. The caller must call it regularly.
+        Yields a function that the caller must call regularly to renew the lease. Raises SetupError if another
+        machine holds the lease.
         """
         if is_needed:
             self.acquire()
@@ -73,7 +72,6 @@ class HostLease:
             self.release()
 
     def acquire(self) -> None:
-        """Acquire the lease. Raises SetupError if another machine holds it."""
         if _file_system(self._root).partition(".")[0] not in SHARED_FILE_SYSTEMS:
             return
         self._refuse_other()
@@ -90,9 +88,9 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if it is due.
+        """Renew the lease if a renewal is due.
 
-        Return the seconds until it is due again, or None if no lease is held.
+        Return the seconds until the next renewal is due, or None if no lease is held.
         """
         if not self._held:
             return None

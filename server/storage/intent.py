@@ -1,4 +1,4 @@
-"""Record of the changes in a write. After a crash, it is used to finish or revert the write."""
+"""Record of a write's changes, used to finish or revert the write after a crash."""
 
 import hashlib
 import json
@@ -13,9 +13,9 @@ from server.storage.files import FileMark, Signature
 class Step:
     """Change to one file.
 
-    `before` is None if there is no old file, and `after` is None if there is no new file.
-
-    After the swap, the old file has the name `journal_name`. A digest is "" if it is unknown.
+    `before` and `after` are the marks of the old and the new file, or None if that file does not exist. The
+    change swaps the two files. Afterwards, the old file has the name `journal_name` in the journal. A digest
+    is "" if it is unknown.
     """
 
     target: str
@@ -42,7 +42,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Return the steps, or None if the record is damaged."""
+    """Return the steps in a record, or None if the record can't be read or is damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:

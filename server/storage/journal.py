@@ -53,7 +53,10 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the write lock. Raises BusyError or StorageError."""
+        """Hold the write lock during the block.
+
+        Raises BusyError after a timeout, or StorageError if locking fails.
+        """
         with ExitStack() as held:
             try:
                 held.enter_context(self.lock.held())
@@ -93,7 +96,8 @@ class Journal:
         """Apply either all writes or none of them. The caller must hold the write lock.
 
         `permit` is called before the first replacement and after the last one. It can raise an ApiError to
-        revert the writes. Raises StorageError, or ConflictError if a file has changed since it was read.
+        revert the writes. Raises ConflictError if a file has changed since it was read, or StorageError if
+        the files can't be written.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []

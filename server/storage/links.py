@@ -1,4 +1,4 @@
-"""Rules for symbolic links, which must not expose keys or accounts."""
+"""Rules that keep symbolic links from exposing secret keys or user accounts."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
-    """Return a problem if `path` contains a forbidden symbolic link, and otherwise None.
+    """Return a problem if `path` contains a forbidden or broken symbolic link, and otherwise None.
 
     `displayed_path` is the same path relative to `top`, the site's folder.
     """
@@ -52,7 +52,7 @@ def link_problem(path: str, displayed_path: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, link_free: dict[str, bool]) -> bool:
-    """Return True if a path may contain a symbolic link. Caches results in `link_free`."""
+    """Return True if `path`, relative to `top`, may contain a symbolic link. `link_free` is a cache."""
     folder = os.path.dirname(path)
     if folder not in link_free:
         link_free[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -85,7 +85,10 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Return a path relative to `top`, or None if it is outside. Neither contains links."""
+    """Return the path `real` relative to `top`, or None if it is outside.
+
+    Neither path may contain symbolic links.
+    """
     if real == top:
         return ""
     above = top.rstrip("/") + "/"
@@ -122,7 +125,7 @@ def _resolve(descriptor: int, path: str) -> str | None:
 def open_file(root: Path, path: str) -> int:
     """Open a file of the site, and return its descriptor. `root` must not contain symbolic links.
 
-    Raises OSError, also if the path contains a forbidden symbolic link.
+    Raises OSError if this fails, or if the path contains a forbidden symbolic link.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -140,7 +143,10 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file. Raises OSError, also if the path contains a forbidden symbolic link."""
+    """Open a regular file of the site.
+
+    Raises OSError if this fails, or if the path contains a forbidden symbolic link.
+    """
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -150,7 +156,10 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Yield the descriptor of an open folder. Raises OSError, also if its path contains a symbolic link."""
+    """Open a folder, and yield its descriptor.
+
+    Raises OSError if this fails, or if the path contains a symbolic link.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):

@@ -1,6 +1,6 @@
-"""Media files.
+"""Documents of media files.
 
-A description file such as `photo.jpg.yaml` overrides values of the document of `photo.jpg`.
+A description file such as `photo.jpg.yaml` overrides values in the document of `photo.jpg`.
 """
 
 import mimetypes
@@ -71,10 +71,7 @@ def extension_of(mime: str) -> str:
 
 
 def actual_extension(content: Path | bytes, extension: str) -> str:
-    """Return `extension`.
-
-    If it is missing or contradicts the bytes of the file, return the right extension instead.
-    """
+    """Return `extension`, or the right extension if it is missing or contradicts the file's content."""
     # Only the types of images can be determined reliably from the first bytes.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -89,15 +86,16 @@ def upload_path(path: str) -> str | None:
 
 
 def media_key(path: str) -> str | None:
-    """Return the name of a media file in documents and URLs: its path in content/uploads/,
-    normalized to NFC.
+    """Return the path of a media file in content/uploads/, normalized to NFC, as used in documents and URLs.
+
+    Return None for other files.
     """
     inside = upload_path(path)
     return to_nfc(inside) if inside else None
 
 
 def is_media_name(name: str) -> bool:
-    """Return True if every operating system allows this name."""
+    """Return True if the name is valid on every operating system and is not ignored by Bifolio."""
     return name.isprintable() and not _NOT_PORTABLE.search(name) and all(map(_is_part, name.split("/")))
 
 

@@ -1,4 +1,4 @@
-"""Parse cache: documents and problems by file, for a fast start."""
+"""Cache of parsed files, with their documents and problems, for a fast start."""
 
 import os
 import sys
@@ -36,8 +36,9 @@ Stamp = tuple[bytes, bytes, dict[str, Form]]
 class ReuseRule:
     """Rule that decides which entries of the cache are still valid with the current schema.
 
-    `added` contains the values for new attributes, by uid and position in the row. `type_uid_for` returns the
-    content type of a path. It is None if the content types of paths have not changed.
+    `added` maps the uid of each reusable content type to the values of its new attributes, by position in the
+    row. `type_uid_for` returns the uid of a path's content type. It is None if the content types of paths
+    have not changed.
     """
 
     added: Mapping[str, Mapping[int, Any]]

@@ -30,9 +30,8 @@ def parse(
 ) -> dict[str, Tree]:
     """Parse a document file. `body` is the name of the attribute below the front matter.
 
-    Raises SyntaxProblem.
-
-    Positions are added to `positions`, and duplicate keys to `repeats`.
+    Except for JSON, the positions of values are added to `positions`, and duplicate keys to `repeats`. Raises
+    SyntaxProblem.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -71,7 +70,7 @@ def read_data(
 ) -> Tree:
     """Parse a JSON, TOML or YAML file. Raises SyntaxProblem.
 
-    Positions are added to `positions`, and duplicate keys (except in JSON) to `repeats`.
+    Except for JSON, the positions of values are added to `positions`, and duplicate keys to `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -89,7 +88,7 @@ def read_text(root: Path, path: str) -> tuple[str, Signature]:
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Return the bytes and the signature of a file. If another program is writing to the file, try again.
+    """Return the bytes and the signature of a file. If another program is writing to it, read it again.
 
     Raises OSError, or SyntaxProblem if it is not a regular file or is too large.
     """
@@ -112,7 +111,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8, and remove a byte order mark. Raises SyntaxProblem."""
+    """Decode UTF-8, and remove a byte order mark. Raises SyntaxProblem if the data is not text."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -133,7 +132,7 @@ def refuse_empty(text: str) -> None:
 
 
 def require_readable_size(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a file with this text could not be read."""
+    """Raise PayloadTooLargeError if a file with this text would be too large to read."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
@@ -164,7 +163,7 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
 
 def parse_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Return values and positions. Raises SyntaxProblem."""
+    """Parse a document file, and return its values and their positions. Raises SyntaxProblem."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

@@ -28,7 +28,7 @@ _ROW = Struct(
 
 
 class RecentVersions:
-    """Recently replaced document versions of one site."""
+    """Store of a site's recently replaced document versions."""
 
     def __init__(
         self, root: Path, max_bytes: int = FOLDER_BYTES, max_versions: int = FOLDER_VERSIONS
@@ -45,7 +45,7 @@ class RecentVersions:
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield a document's versions with this schema, newest first."""
+        """Yield the stored versions of a document that have this schema, newest first."""
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):

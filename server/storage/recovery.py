@@ -19,7 +19,7 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery of the interrupted writes in the folder `journal`."""
+    """Recovery of interrupted writes, whose records are in the folder `journal`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
@@ -95,11 +95,10 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap a file in the journal with its target.
+        """Swap the step's file in the journal with its target.
 
-        Return 1, or 0 if the target was edited in the meantime.
-
-        `target_mark` is None if the target does not exist.
+        Return 1, or 0 if another program edited the target during the swap. `target_mark` is None if the
+        target does not exist.
         """
         target, journal_file = self.root / step.target, self.journal / step.journal_name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +125,7 @@ class Recovery:
 
 
 def _with_touched_target(step: Step, target: Path) -> Step:
-    """Return `step` with a new mark if a program has touched the target without editing it."""
+    """Return `step` with the target's current mark if only the target's modification time has changed."""
     mark = link_mark(target)
     if mark is None or mark in (step.before, step.after):
         return step

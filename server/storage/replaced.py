@@ -24,7 +24,7 @@ _RESTORED_SUFFIX = ".restored"  # suffix of the record of a copy of an edit
 
 
 class ReplacedFiles:
-    """Recently replaced files of a site. `journal` is a folder."""
+    """Store of a site's recently replaced files. `journal` is the journal's folder."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -43,9 +43,9 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def copy_edit(self, file: Path, path: str) -> None:
-        """Copy a file that has been edited, before it is moved back to `path`.
+        """Save a copy of an edited file before the file is moved back to `path`.
 
-        There, the edit may be overwritten.
+        There, another program may overwrite the edit.
         """
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         with suppress(OSError):  # Ignore failures, so that the edit is moved back even if the disk is full.
@@ -71,9 +71,9 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete the files that were replaced more than `retention_s` ago.
+        """Delete the files that were replaced more than `retention_s` seconds ago.
 
-        Files that have been edited since are moved to .bifolio/unsaved/ instead.
+        Files that were edited after their replacement are moved to .bifolio/unsaved/ instead.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
@@ -121,7 +121,7 @@ class ReplacedFiles:
 
 
 def move_to_unsaved(state: Path, file: Path, path: str) -> Path:
-    """Move a file to an unused path in .bifolio/unsaved/, and return that. Raises OSError."""
+    """Move a file to an unused path in .bifolio/unsaved/, and return the new path. Raises OSError."""
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     first = target = folder / path

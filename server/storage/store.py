@@ -84,7 +84,7 @@ class Store:
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """Read a file. Return None if it is missing or belongs to no content type."""
+        """Read a file. Return None if it is missing or does not belong to a content type."""
         try:
             if upload_path(path):
                 return self._read_media(path)
@@ -95,9 +95,9 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def parse_file(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the bytes of a file. Return None if the file belongs to no content type.
+        """Parse the bytes of a file. Return None if the file does not belong to a content type.
 
-        In content/uploads/, this parses only the description files of files in the bucket.
+        In content/uploads/, this parses only the description files of media files in a bucket.
         """
         claim = self.layout.claim(path)
         try:

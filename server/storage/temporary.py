@@ -1,4 +1,4 @@
-"""Temporary files and folders. They are locked while they are used, so that leftover ones can be deleted."""
+"""Temporary files and folders, locked while in use so that leftovers can be recognized and deleted."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ _FILE_FOLDERS = ("", "incoming", "undo")
 
 @contextmanager
 def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
-    """Create a folder, and delete it afterwards. Raises OSError."""
+    """Create a temporary folder, and delete it after the block. Raises OSError."""
     assert prefix in FOLDER_PREFIXES
     with ExitStack() as stack:
         name = tempfile.mkdtemp(prefix=prefix, dir=root / STATE_FOLDER)
@@ -35,7 +35,6 @@ def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def temporary_file(root: Path) -> Iterator[IO[bytes]]:
-    """Create a file, and delete it afterwards. Raises OSError."""
     with tempfile.NamedTemporaryFile(dir=incoming_folder(root)) as file:
         with suppress(OSError):
             try_lock(file.fileno())

@@ -1,4 +1,4 @@
-"""Undo storage: old contents of recently changed files."""
+"""Storage for undo: the old contents of recently changed files."""
 
 import errno
 import hashlib
@@ -30,10 +30,10 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class UndoableFile:
-    """A changed file. `after` is the digest of its new bytes, and `claim` describes the document in it.
+    """Changed file. `after` is the digest of its new bytes, and `claim` describes the document in it.
 
-    `before` is the old text. It is None if the file is new, or if it is a media file. `copy` is the name of
-    the copy of an old media file.
+    `before` is the old text, or None for a new file or a media file. `copy` is the name of the copy of an old
+    media file.
     """
 
     path: str
@@ -73,9 +73,10 @@ def digest_of_file(path: Path) -> str:
 def read_undoable_files(
     root: Path, writes: Iterable[Write], copies: "MediaCopies"
 ) -> tuple[UndoableFile, ...]:
-    """Return the old versions of the files. Copies of media files are made by `copies`. Raises OSError.
+    """Return the old versions of the files that `writes` will change. Raises OSError.
 
-    Return () if one of the files can't be restored later, for example because it is too large.
+    Media files are copied with `copies`. Return () if one of the files can't be restored later, for example
+    because it is too large.
     """
     kept, size = [], 0
     for write in writes:
@@ -121,7 +122,7 @@ def pack(write: UndoableWrite) -> bytes:
 
 
 def unpack(data: bytes) -> UndoableWrite:
-    """Deserialize a write. Raises ValueError if it is damaged or of another version."""
+    """Deserialize a write. Raises ValueError if it is damaged or was stored by another version of Bifolio."""
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
         raise ValueError("a saved write is damaged")
@@ -178,7 +179,6 @@ class UndoFolder:
 
 
 def undo_folder(root: Path) -> Path:
-    """Create the undo folder if necessary. Raises OSError."""
     folder = state_folder(root) / "undo"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink():
@@ -217,7 +217,7 @@ def _delete(folder: Path, record: Path) -> None:
 def _make_room(folder: Path, size: int, new_copies: Collection[str]) -> None:
     """Delete writes older than RETENTION_S. If the folder exceeds a limit, delete the oldest writes too.
 
-    The folder's size includes the `size` of the new write in bytes, and its `new_copies`.
+    The limits also cover the new write, which has `size` bytes, and its `new_copies`.
     """
     records, copied = [], {name: (folder / name).stat().st_size for name in new_copies}
     known = set(new_copies)
@@ -261,7 +261,7 @@ class MediaCopies:
         return self._bytes <= MAX_MEDIA_BYTES
 
     def make(self, write: Write) -> str:
-        """Copy the old file, and return the copy's name. Raises OSError."""
+        """Copy the file that `write` will replace, and return the copy's name. Raises OSError."""
         folder = undo_folder(self._root)
         name = f"{secrets.token_hex(16)}{COPY_SUFFIX}"
         self._names.append(name)
@@ -282,7 +282,7 @@ class MediaCopies:
 
 
 class UndoRecorder:
-    """Recorder of a write, so that the write can be undone."""
+    """Recorder that saves the old files of a write, for undo."""
 
     def __init__(
         self, root: Path, caller: str, permits: Collection[Permit], claim: Callable[[str], str]
@@ -296,7 +296,7 @@ class UndoRecorder:
 
     @contextmanager
     def recording(self, writes: Collection[Write]) -> Iterator[None]:
-        """Run a block, and store the old versions of the files that it replaces.
+        """Run a block that applies `writes`, and store the old versions of the files for undo.
 
         If storing them fails, the block still runs, but the write can't be undone.
         """

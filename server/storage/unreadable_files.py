@@ -1,4 +1,4 @@
-"""Files that can't be read, whose last valid document is still served (spec.md 1)."""
+"""Treatment of unreadable files: their last valid documents are still served (spec.md 1)."""
 
 import logging
 import os
@@ -31,9 +31,9 @@ def find_own_id(data: bytes) -> str:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return `after`.
+    """Return the entry `after`.
 
-    If the file is now invalid, or its values are the same, keep the document of `before`.
+    If the file is now invalid or its values are unchanged, the result contains the document of `before`.
     """
     if before is None or before.document is None or after is None:
         return after
@@ -47,10 +47,7 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an exception that occurred when reading a file to a problem.
-
-    Unexpected exceptions are logged.
-    """
+    """Convert an exception raised while reading a file to a problem. Unexpected exceptions are logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""Lock that lets only one writer at a time write to a site."""
+"""Lock that allows only one writer at a time to change a site's files."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """The write lock of a site. Its file contains the number of writes, for other processes."""
+    """The write lock of a site. Its file contains the number of writes, which other processes read."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -22,7 +22,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the lock. Raises OSError, or BusyError after `timeout_s`."""
+        """Hold the lock during the block. Raises BusyError after `timeout_s` seconds, or OSError."""
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=timeout_s):
             raise BusyError()

@@ -63,7 +63,7 @@ class ListedObject:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStat:
-    """Modification time and entity tag (ETag)."""
+    """Modification time and entity tag (ETag) of an object in the bucket."""
 
     modified: datetime
     tag: str
@@ -71,7 +71,7 @@ class ObjectStat:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedObject:
-    """Result of downloading an object."""
+    """Hash, entity tag and attributes of a downloaded object."""
 
     sha256: str
     tag: str
@@ -79,9 +79,9 @@ class DownloadedObject:
 
 
 class Bucket:
-    """Thread-safe client for the objects in a bucket whose keys have a prefix.
+    """Thread-safe client for a bucket, limited to objects below the configured prefix.
 
-    Each process needs its own client. All methods raise BucketError if the bucket fails or times out.
+    Each process needs its own client. All methods raise BucketError if a request fails or times out.
     """
 
     def __init__(
@@ -123,9 +123,9 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file, if it was not uploaded in the last MIN_RESEND_AGE.
+        """Upload the file `source`, unless the bucket has a copy that is newer than MIN_RESEND_AGE.
 
-        Return True if this call uploaded it.
+        Return True if this call uploaded the file.
         """
         with self._requesting():
             try:
@@ -161,9 +161,8 @@ class Bucket:
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float = 3600) -> None:
         """Download an object into the file `into`.
 
-        Raises MissingObjectError if the object is missing or damaged.
-
-        After an error, `into` can contain invalid data.
+        Raises MissingObjectError if the object is missing or damaged. After an error, `into` may contain
+        invalid data.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + timeout_s
         start, window = 0, PART_BYTES
@@ -249,7 +248,7 @@ class Bucket:
         return DownloadedObject(digest.hexdigest(), response.meta["e_tag"] or "", attributes)
 
     def write(self, key: str, file: IO[bytes], attributes: Mapping[str, str]) -> str:
-        """Upload a file, replacing any existing object. Return its entity tag."""
+        """Upload a file, replacing any existing object. Return the new object's entity tag."""
         with self._requesting():
             made = obstore.put(
                 self._store,

@@ -17,7 +17,7 @@ from server.storage.bucket.stored import StoredObject
 # Limit per process, so that its other threads remain free to serve requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
-# Threads that wait for another thread to fetch the same object, and for how long.
+# How many threads may wait for another thread to fetch the same object, and for how long.
 MAX_WAITING = 8
 TURN_TIMEOUT_S = 10.0
 _TURNS = 32
@@ -29,11 +29,11 @@ class Source(Protocol):
     """Place to fetch objects from, such as a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], timeout_s: float) -> None:
-        """Write the bytes of an object to `into`. Raises BucketError."""
+        """Write the bytes of an object to `into`. Raises BucketError if this fails."""
 
 
 class LocalObjectCache:
-    """Cache of a site's bucket objects, shared by threads and processes."""
+    """Local cache of objects from a site's bucket, shared by threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -44,9 +44,9 @@ class LocalObjectCache:
         self._turns = [threading.Lock() for _ in range(_TURNS)]
 
     def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
-        """Open an object in the cache. If it is not in the cache, it is downloaded from `source`.
+        """Open an object in the cache, after downloading it from `source` if necessary.
 
-        Raises BucketError or StorageError. Raises BusyError if too many downloads are waiting.
+        Raises BucketError or StorageError, or BusyError if too many downloads are waiting.
         """
         file = self._kept(object_)
         if file is not None:
@@ -96,10 +96,10 @@ class LocalObjectCache:
 
     @contextmanager
     def _download_slot(self, object_: StoredObject) -> Iterator[None]:
-        """Limit the number of downloads at the same time. Raises BusyError if too many are waiting."""
+        """Wait for a free download slot, and hold it during the block. Raises BusyError after a timeout."""
         turn = self._turns[int(object_.sha256[:4], 16) % _TURNS]
         if not turn.acquire(blocking=False):
-            # A thread that waits has no place, so an object that is slow does not delay others.
+            # A waiting thread takes no download slot, so a slow object does not delay others.
             if not self._waiting.acquire(timeout=QUEUE_TIMEOUT_S):
                 raise BusyError(_BUSY)
             try:

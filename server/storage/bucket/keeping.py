@@ -54,15 +54,15 @@ class Target(Protocol):
     """Place to upload objects to, such as a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file. Return False if the object already existed. Raises BucketError."""
+        """Upload a file. Return False if the object already exists. Raises BucketError."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaUploader:
     """Uploader for media files. It also creates and uploads the resized variants of images.
 
-    The variants are created in the folder `formats`. If `copies` is set, the uploaded files are also added to
-    this cache, which may contain up to `max_cache_bytes`.
+    The variants are created in the folder `formats`. If `copies` is set, uploaded files are also added to
+    this local cache, whose size is limited to `max_cache_bytes`.
     """
 
     target: Target

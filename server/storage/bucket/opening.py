@@ -1,4 +1,4 @@
-"""The bucket client of this process."""
+"""Creation and caching of this process's bucket clients."""
 
 import os
 import threading
@@ -29,10 +29,10 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, long_timeouts: bool = False, short_timeouts: bool = False) -> "Bucket":
-    """Return this process's client for the bucket. Raises BucketError if obstore is not installed.
+    """Return this process's client for the bucket, which the first call creates.
 
-    `long_timeouts` has an effect only in the first call. If `short_timeouts` is set, a second client with
-    short timeouts is returned.
+    If `short_timeouts` is set, return a separate client with short timeouts. `long_timeouts` has an effect
+    only in the call that creates the client. Raises BucketError if obstore is not installed.
     """
     place = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     key = (*place, short_timeouts)

@@ -36,7 +36,7 @@ DIGEST = "sha256"  # metadata of each object: the hash of its content
 CHECK_TTL_S = 10.0
 USE_INTERVAL_S = 3600.0  # The time of the last use is updated at most this often.
 MAX_CACHE_ENTRIES = 10_000
-MAX_LATER = 100  # tasks that wait, in each process
+MAX_LATER = 100  # maximum number of waiting tasks in each process
 FULL_S = 60.0  # the pause after objects could not be counted or deleted
 BATCH_OBJECTS = 100  # number of objects that each request deletes
 _EVICTED_DIVISOR = 10  # When the cache is full, a tenth of it is cleared.
@@ -71,14 +71,14 @@ class SharedImage:
 
 @dataclass(frozen=True, slots=True)
 class _SeenObject:
-    """Entity tag of an object that was in the bucket at `seen_at` (time.monotonic())."""
+    """Entity tag that the bucket reported for an object at the time `seen_at` (time.monotonic())."""
 
     tag: str
     seen_at: float
 
 
 class _Download:
-    """Writer that also keeps the file's first bytes in `head`."""
+    """Writer that passes data on to a file, and also keeps the first bytes in `head`."""
 
     def __init__(self, into: IO[bytes]) -> None:
         self._into, self.head = into, b""
@@ -89,7 +89,7 @@ class _Download:
 
 
 class SharedImages:
-    """Client for the transformed images, shared by a process's threads."""
+    """Thread-safe client for the transformed images in the bucket."""
 
     def __init__(self) -> None:
         # Saves a request to the bucket, some 10 ms.
@@ -156,9 +156,9 @@ class SharedImages:
             self._pending.discard(image.path)
 
     def _ensure_uploaded(self, image: SharedImage, file: Path) -> None:
-        """Upload the image if it is missing, or if it was last uploaded more than USE_INTERVAL_S ago.
+        """Upload the image if the bucket's copy is missing, damaged, or older than USE_INTERVAL_S.
 
-        Raises BucketError or OSError.
+        Raises BucketError if this fails, or OSError if `file` can't be read.
         """
         bucket = _bucket(image.settings)
         stored, seen_object = bucket.stat(image.path), self._seen_objects.get(image.path)

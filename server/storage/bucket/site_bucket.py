@@ -29,7 +29,7 @@ def delivery_mode(settings: Settings) -> str:
 
 
 class SiteBucket:
-    """A site's bucket, if one is configured. `formats` is the folder of the resized variants of images."""
+    """Access to a site's bucket, if one is configured. `formats` is the folder for resized images."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, LocalObjectCache(root)
@@ -38,9 +38,9 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
-        """Upload a media file. Return None if no bucket is configured.
+        """Upload a media file and its variants. Return None if no bucket is configured.
 
-        Raises BucketError or BusyError, or OSError if `source` can't be read.
+        Raises BucketError, BusyError if too many uploads are waiting, or OSError if `source` can't be read.
         """
         if not settings.media.store:
             return None
@@ -53,7 +53,10 @@ class SiteBucket:
             return uploader.upload(source, extension)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object. Raises BucketError, BusyError or StorageError."""
+        """Open an object, downloading it first if it is not in the local cache.
+
+        Raises BucketError, BusyError or StorageError, as `LocalObjectCache.open` does.
+        """
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 
@@ -63,7 +66,7 @@ class SiteBucket:
     def url(self, settings: Settings, object_: StoredObject) -> str:
         """Return the URL to redirect to, or "" if the server must send the object itself.
 
-        Raises BucketError.
+        Raises BucketError if no bucket is configured, or if signing the URL fails.
         """
         mode = delivery_mode(self._with_store(settings))
         if mode == REDIRECT:
@@ -71,7 +74,7 @@ class SiteBucket:
         return open_bucket(settings).sign(object_.key, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Return True if the bucket is reachable or none is configured."""
+        """Return True if the bucket is reachable, or if no bucket is configured."""
         if not settings.media.store:
             return True
         with self._checking:
@@ -96,7 +99,7 @@ class SiteBucket:
 
 
 class _BucketCheck:
-    """Background check whether the bucket is reachable.
+    """Background check of whether the bucket is reachable.
 
     Callers wait at most CHECK_TIMEOUT_S for the result.
     """

@@ -1,4 +1,4 @@
-"""References to bucket objects in description files."""
+"""References from description files to objects in the bucket."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\d{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """Reference to an object in a bucket. `size` is in bytes, and `ext` is its file name extension."""
+    """Reference to an object in a bucket. `size` is in bytes, and `ext` is the file name extension."""
 
     sha256: str
     ext: str
@@ -44,7 +44,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """Media file in a bucket. Only images have values in the fields other than `object`."""
+    """Media file in a bucket. The fields other than `object` are set only for images."""
 
     object: StoredObject
     width: int | None = None
@@ -75,7 +75,7 @@ class StoredFile:
 
 
 def bucket_extension(extension: str) -> str:
-    """Return an extension for bucket keys, or "" if it has invalid characters."""
+    """Return `extension` in lower case for use in bucket keys, or "" if it is invalid."""
     return extension.lower() if _EXT.fullmatch(extension) else ""
 
 
@@ -85,7 +85,10 @@ def is_stored(description: Tree) -> bool:
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse a description file's references. Raises ValueError with a message for users."""
+    """Parse a description file's reference to the bucket.
+
+    Raises ValueError, with a message for users, if the reference is invalid.
+    """
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})
@@ -103,9 +106,9 @@ def _read_placeholder(file: Mapping[str, Tree]) -> Placeholder | None:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object in a file's `provider_metadata`, or None if it names none.
+    """Return the bucket object that a file's `provider_metadata` refers to, or None for a local file.
 
-    If `format_` is set, return the object of the resized variant with this name.
+    If `format_` is the name of a resized variant, return the variant's object instead.
     """
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None

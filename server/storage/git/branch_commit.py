@@ -1,4 +1,4 @@
-"""Commits to branches that are not checked out. Hooks do not run."""
+"""Commits to branches that are not checked out, without running hooks."""
 
 import os
 import tempfile
@@ -39,8 +39,8 @@ def make_commit(
 ) -> str:
     """Create a commit that no branch points to, and return its id.
 
-    `files` maps each path to its bytes, a file to copy, a blob in git, or None to delete the file. Raises
-    GitError or StorageError. Raises ConflictError if a path can't be written.
+    `files` maps each path to its new bytes, a file to copy, a blob in git, or None to delete the file. Raises
+    ConflictError if a path can't be written, or GitError or StorageError if git fails.
     """
     # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])

@@ -1,4 +1,4 @@
-"""Local branches. The functions raise GitError, and leave working trees unchanged."""
+"""Local branches. The functions raise GitError if git fails, and never change a working tree."""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _POLL_INTERVAL_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Local branch with its last commit. `problem` is not "" if this commit can't be read."""
+    """Local branch with its last commit. If this commit can't be read, `problem` says why."""
 
     name: str
     commit: str
@@ -67,7 +67,7 @@ def _read_branches(root: Path, *patterns: str) -> list[Branch]:
 
 
 def merged_branches(root: Path) -> frozenset[str]:
-    """Return the branches that are merged into the checked-out branch."""
+    """Return the names of the branches that are merged into the checked-out branch."""
     if git_folder_id_of(root) is None:
         return frozenset()
     merged = ("for-each-ref", "--merged=HEAD", "--format=%(refname)")
@@ -82,9 +82,9 @@ def merged_branches(root: Path) -> frozenset[str]:
 
 
 def _separate_damaged(root: Path) -> tuple[list[str], list[Branch]]:
-    """Return the refs of all intact branches, and the damaged branches.
+    """Return the refs of the intact branches, and the damaged branches.
 
-    If a branch is damaged, git can't list any branches with their commits.
+    A single damaged branch prevents git from listing the others with their commits.
     """
     output = git_or_fail(root, "for-each-ref", "--format=%(objectname) %(refname)", BRANCH_PREFIX)
     refs = [line.partition(" ")[::2] for line in output.splitlines()]
@@ -105,9 +105,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Return True if the name is valid for a branch, and does not mean something else in git, such as a
-    commit.
-    """
+    """Return True if the name is valid for a branch and has no other meaning in git."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or is_special_git_name(name.upper()) or is_special_git_name(name.lower()):
@@ -124,8 +122,9 @@ def is_branch_name(root: Path, name: str) -> bool:
 def move_branch(root: Path, name: str, commit: str, before: str, reason: str) -> bool:
     """Move a branch from the commit `before` to `commit`. If `before` is "", create the branch.
 
-    Return False if another process has moved it, or if another branch blocks the name. Raises GitBusyError if
-    the branch stays locked. `reason` is written to the reflog.
+    Return False if another process has moved the branch, or if its name conflicts with another branch, as
+    `a/b` conflicts with `a`. Raises GitBusyError if the branch stays locked. `reason` is written to the
+    reflog.
     """
     nothing = "0" * len(commit)
     options = ("-m", f"bifolio: {reason}", "--create-reflog")
@@ -133,7 +132,7 @@ def move_branch(root: Path, name: str, commit: str, before: str, reason: str) ->
 
 
 def delete_branch(root: Path, name: str, commit: str) -> bool:
-    """Delete a branch that is at `commit`. Return False if it has moved.
+    """Delete a branch if it is still at `commit`, and otherwise return False.
 
     Raises GitBusyError if the branch stays locked.
     """
@@ -146,7 +145,7 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref`, or return False if the branch is not at `before`."""
+    """Run `git update-ref`. Return False if the branch is not at `before`, or if its name is blocked."""
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:
@@ -187,7 +186,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def worktree_of(root: Path, name: str) -> str:
-    """Return the folder in which a branch is checked out, or "" if there is none."""
+    """Return the folder in which a branch is checked out, or "" if it is not checked out."""
     output = git_or_fail(root, "for-each-ref", "--format=%(worktreepath)", BRANCH_PREFIX + name)
     return output.rstrip("\n")
 

@@ -1,4 +1,4 @@
-"""Checkout of commits into temporary clones, or of single files."""
+"""Checkout of whole commits into temporary clones, and of individual files."""
 
 import os
 import shutil
@@ -18,7 +18,10 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def temporary_checkout(root: Path, commit: str) -> Iterator[Path]:
-    """Check out a commit in a temporary clone, and yield the site's folder in it. Raises StorageError."""
+    """Check out a commit in a temporary clone, and yield the site's folder in that clone.
+
+    Raises StorageError if this fails.
+    """
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
             site = _check_out(root, commit, Path(folder).resolve() / "clone")
@@ -28,7 +31,10 @@ def temporary_checkout(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[str, Path]:
-    """Write files from git to `folder`, with git's filters, and return the paths. Raises StorageError."""
+    """Export files from git to `folder`, applying git's filters, and return their new paths.
+
+    Raises StorageError if this fails.
+    """
     prefix = prefix_of(root)
     entries = [
         b"%b %b\t%b\0" % (f.mode.encode(), f.id.encode(), os.fsencode(prefix + p)) for p, f in files.items()
@@ -47,9 +53,9 @@ def write_files(root: Path, files: Mapping[str, GitFile], folder: Path) -> dict[
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace files with their versions in a commit, except submodules.
+    """Replace files, except submodules, with their versions in a commit.
 
-    Raises CommitError or OSError.
+    Files that the commit does not contain are deleted. Raises CommitError if git fails, or OSError.
     """
     if paths:
         repository = repository_of(root)
@@ -57,9 +63,10 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, revert: bool) -> bool:
-    """Finish an interrupted checkout or, if `revert` is set, undo it. Files that were edited since are kept.
+    """Finish an interrupted checkout from the commit `before` to `after` or, if `revert` is set, undo it.
 
-    Return True if files have changed. Raises CommitError or OSError.
+    Files that were edited after the interruption are kept. Return True if files have changed. Raises
+    CommitError or OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -80,7 +87,10 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None) -> bool:
-    """Return True if the file on disk equals `file`, or if both do not exist. Raises CommitError."""
+    """Return True if the file on disk equals `file`, or if neither exists.
+
+    Raises CommitError if git fails.
+    """
     full = repository.full(path)
     place = repository.top / full
     if file is None:  # A folder at this path is allowed, because it may contain other new files.
@@ -99,7 +109,7 @@ def is_identical_on_disk(repository: Repository, path: str, file: GitFile | None
 
 
 def blocking_files(repository: Repository, files: Tree) -> set[str]:
-    """Return the existing files that block `files`. For example, a file `a` blocks `a/b`."""
+    """Return existing files that prevent `files` from being written. For example, a file `a` blocks `a/b`."""
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
         place = repository.root / path

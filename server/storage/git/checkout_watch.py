@@ -1,4 +1,4 @@
-"""Detection of checkouts that run at the same time as a branch is moved."""
+"""Detection of git checkouts that run while Bifolio moves a branch."""
 
 import time
 from collections.abc import Callable, Collection
@@ -12,7 +12,7 @@ from server.storage.git.command import MAX_PATH_ARGUMENTS, git
 from server.storage.git.index import is_own_lock
 from server.storage.git.repository import full_path, git_lock, is_git_busy, location, prefix_of
 
-# `git checkout` does the following, and nothing keeps a branch in place meanwhile:
+# `git checkout` does the following, and nothing prevents the branch from moving meanwhile:
 #
 #   1. It reads the commit of the branch.
 #   2. It creates index.lock, and writes the files of this commit.
@@ -34,7 +34,7 @@ _POLL_INTERVAL_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class BranchMove:
-    """Move of a branch from the commit `before` to `commit`.
+    """Description of a branch's move from the commit `before` to `commit`.
 
     `paths` are the files that differ between these commits.
     """
@@ -46,9 +46,10 @@ class BranchMove:
 
 
 class BranchMover:
-    """Mover of a branch that a git command may be checking out at the same time.
+    """Helper that moves a branch while git commands may be checking it out.
 
-    The constructor records git's indexes. Then call `move`, followed by `confirm_or_revert`.
+    Create it before the move, because it records the state of git's index. Then call `move`, followed by
+    `confirm_or_revert`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -59,7 +60,7 @@ class BranchMover:
     def move(self, move: BranchMove, reason: str) -> bool:
         """Move a branch. Return False if it is checked out or another process has moved it.
 
-        Raises GitBusyError or GitError.
+        Raises GitBusyError if another git command takes too long, or GitError if git fails.
         """
         self._wait()
         if worktree_of(self._root, move.name):
@@ -69,10 +70,10 @@ class BranchMover:
         return moved
 
     def confirm_or_revert(self, move: BranchMove) -> bool:
-        """Return True if the branch can stay moved.
+        """Return True if the branch can stay at the new commit.
 
-        If a checkout of the old commit ran during the move, undo the move and return False. The move can't be
-        undone if there has been another commit since. Raises GitBusyError or GitError.
+        If a checkout of the old commit ran during the move, return False, and move the branch back unless it
+        has newer commits. Raises GitBusyError if another git command takes too long, or GitError.
         """
         try:
             self._wait_for_checkouts()

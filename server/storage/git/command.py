@@ -1,4 +1,4 @@
-"""Safe git commands in untrusted repositories.
+"""Safe execution of git commands in untrusted repositories.
 
 Only `git_as_owner` runs the repository's hooks, filters and signing program.
 """
@@ -87,7 +87,7 @@ _NOISE = re.compile(
 
 
 class _CommandStatistics(threading.local):
-    seconds = 0.0  # how long the thread has waited for them
+    seconds = 0.0  # how long the thread has waited for git commands
     last_process_id = 0
 
 
@@ -111,7 +111,7 @@ def git(
     seconds: float | None = None,
     objects: Path | None = None,
 ) -> str | None:
-    """Run a git command like `git_bytes`, and return its output as text.
+    """Run a git command, and return its output as text, or None in the same cases as `git_bytes`.
 
     If `objects` is set, new objects are stored in this folder.
     """
@@ -131,8 +131,8 @@ def git_bytes(
     """Run a git command, and return its output. If `into` is set, the output is written to that file.
 
     `filters` are the names of the git filters to disable. Return None if the command finds nothing (exit
-    status 1), if git is not installed, or if there is no readable repository. Raises GitTimeoutError or
-    GitError.
+    status 1), if git is not installed, or if there is no readable repository. Raises GitTimeoutError after a
+    timeout, or GitError for other failures.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -145,7 +145,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command, and return text. Raises GitError."""
+    """Run a git command, and return its output as text. Raises GitError if it fails or finds nothing."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -158,7 +158,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command. Raises GitError."""
+    """Run a git command, and return its output. Raises GitError if it fails or finds nothing."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -240,9 +240,10 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Return the exit status, output and error output of a command.
+    """Run a command, and return its exit status, output and error output.
 
-    After a timeout, the command and its child processes are killed. Raises OSError or TimeoutExpired.
+    After a timeout, kill the command and its child processes, and raise TimeoutExpired. Raises OSError if the
+    command can't be started.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.
@@ -265,9 +266,9 @@ def _run(
 def git_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that runs the repository's hooks, filters and signing program.
+    """Run a git command, allowing it to run the repository's hooks, filters and signing program.
 
-    Raises CommitError with the message from git or a hook.
+    Return its output. Raises CommitError with the message from git or a hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -311,7 +312,7 @@ def is_disk_full_error(stderr: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of all git filters, or None if one of them can't be disabled. Raises GitError."""
+    """Return the names of all configured git filters, or None if one can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))

@@ -1,4 +1,4 @@
-"""Commits of exactly the bytes that were written, even if the files have changed since."""
+"""Commits that contain exactly the bytes that were written, even if the files have changed since."""
 
 import os
 import re
@@ -58,7 +58,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author for `git commit`, or None if git knows none."""
+    """Return the author that `git commit` would use, or None if no author is configured."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -89,7 +89,7 @@ class NewCommit:
 class PreparedCommit:
     """Commit that no branch points to yet. `commit` is "" if nothing has changed.
 
-    `changed_files` is None if git hooks may have changed further files.
+    `changed_files` is None if git hooks may have changed additional files.
     """
 
     commit: str = ""
@@ -101,10 +101,10 @@ class PreparedCommit:
 
 
 def store_changed_files(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the new contents in git, and return the files that a commit on `head` must change.
+    """Store the new contents in git, and return the files that a commit on top of `head` must change.
 
-    Unchanged files and files that others have committed since are left out. Ignored files and files in nested
-    repositories are left out too, except in a merge. Raises CommitError.
+    Files that are unchanged, or that others have committed since the write, are left out. Ignored files and
+    files in nested repositories are left out too, except in a merge. Raises CommitError if git fails.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -149,7 +149,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch."""
+    """Create a commit on top of `head`, without moving the branch or running hooks, and return its id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.author_time} +0000".encode(),
@@ -192,9 +192,9 @@ def quote_path(path: bytes) -> bytes:
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit like `git commit`, with hooks and a signature, but without moving a branch.
+    """Create a commit as `git commit` does, with hooks and a signature, but without moving a branch.
 
-    Return "" if nothing has changed. Raises CommitError.
+    Return its id, or "" if nothing has changed. Raises CommitError if git or a hook fails.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -214,9 +214,10 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Create a commit's changes again as a commit on `head`, without hooks.
+    """Create a new commit on top of `head` with the changes of `commit`, without hooks, and return its id.
 
-    Return "" if `head` already contains the changes. `by_git` is True if `prepare_by_git` created `commit`.
+    `by_git` is True if `prepare_by_git` created `commit`. Only in this case, return "" if `head` already
+    contains the changes.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -269,7 +270,7 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
     """Return True if Bifolio created this commit, and the commit changes one of the paths.
 
-    Raises GitError.
+    Raises GitError if git fails.
     """
     form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()

@@ -27,7 +27,7 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """A write that must be committed. `base`, `joins`, `ready` and `exact` mean the same as in NewCommit."""
+    """Write that must be committed. `base`, `joins`, `ready` and `exact` mean the same as in NewCommit."""
 
     name: str
     author: str
@@ -54,7 +54,7 @@ class PendingWrite:
 class CommitQueue:
     """Queue of a site's uncommitted writes.
 
-    A write is staged before its files change, and moves to the queue when they have changed.
+    A write is staged before its files change, and is moved to the queue afterwards.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before its files change, and return its name. Raises StorageError."""
+        """Store a write before its files change, and return its name. Raises StorageError if this fails."""
         try:
             return self._stage(fields, files)
         except OSError as error:
@@ -89,9 +89,9 @@ class CommitQueue:
 
     @contextmanager
     def applying(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
-        """Check out the files in `beside`, then run the block that applies the staged write.
+        """Check out the files that the journal can't write (`beside`), then run the block.
 
-        If the block fails, these files are reverted, and the write is dropped.
+        The block applies the staged write. If it fails, restore these files and drop the write.
         """
         beside = fields.get("beside", ())
         try:
@@ -114,7 +114,10 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def recover(self, root: Path) -> bool:
-        """Queue or drop the staged writes of killed processes. Return True if files changed."""
+        """Queue each staged write of a killed process if its files were written, and otherwise drop it.
+
+        Return True if this changed files.
+        """
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
         # that staged these writes were killed.
@@ -139,11 +142,9 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, timeout_s: float) -> Iterator[bool]:
-        """Hold the lock for committing.
+        """Hold the lock for committing. The thread that holds it may call this again.
 
-        Yields False if another thread or process still holds it after `timeout_s`.
-
-        The thread that holds the lock may call this again.
+        Yields False if another thread or process still holds the lock after `timeout_s` seconds.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -186,16 +187,13 @@ class CommitQueue:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write from the queue, and store the id of its commit.
-
-        The id is "" if the write has no commit.
-        """
+        """Remove a write from the queue, and store the id of its commit, or "" if it has no commit."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def move_to_unsaved(self, write: PendingWrite, path: str) -> Path:
-        """Save the bytes that a write has for `path` in .bifolio/unsaved/, and return the new path.
+        """Save a write's version of the file `path` in .bifolio/unsaved/, and return the new path.
 
         Raises OSError.
         """
@@ -209,7 +207,7 @@ class CommitQueue:
         return move_to_unsaved(self.folder.parent, copy, path)
 
     def take_commit_id(self, name: str) -> str:
-        """Return the commit id of a finished write, and forget it. Return "" if there is none."""
+        """Return and delete the stored commit id of a finished write. Return "" if no id is stored."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()

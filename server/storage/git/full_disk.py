@@ -1,4 +1,4 @@
-"""Git commands that store objects, and that clean up if the disk is full."""
+"""Git commands that store objects, and that leave nothing behind if the disk is full."""
 
 import errno
 import os
@@ -26,7 +26,10 @@ _PREFIX = "tmp_objdir-bifolio-"
 
 @contextmanager
 def storage_errors() -> Iterator[None]:
-    """In a `with` block, raise StorageError instead of GitError if the disk is full."""
+    """In a `with` block, raise StorageError instead of GitError or OSError if the disk is full.
+
+    Other OSErrors are raised as GitError.
+    """
     try:
         yield
     except GitError as error:
@@ -42,7 +45,8 @@ def storage_errors() -> Iterator[None]:
 def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
     """Run a git command that stores objects. If the command fails, none of its objects are kept.
 
-    Return None in the same cases as `git`. Raises GitError, or StorageError if the disk is full.
+    Return its output, or None in the same cases as `git`. Raises GitError, or StorageError if the disk is
+    full.
     """
     place = location(root)
     if place is None:
@@ -59,7 +63,10 @@ def write_objects(root: Path, *arguments: str, stdin: str = "") -> str | None:
 def write_objects_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that stores objects, with the repository's hooks and filters. Raises CommitError."""
+    """Run a git command that stores objects, with the repository's hooks and filters, and return its output.
+
+    Raises CommitError if the command fails.
+    """
     try:
         place = location(root)
         if place is None or disk_usage(place.common).free > MIN_FREE_BYTES:
@@ -73,7 +80,7 @@ def write_objects_as_owner(
 
 @contextmanager
 def object_folder(common: Path) -> Iterator[Path]:
-    """Yield a new folder for objects. After the block, they are moved to the repository at `common`."""
+    """Yield a temporary folder for git objects. After the block, move them to the repository at `common`."""
     objects = common / "objects"
     with TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name:
         yield Path(name)

@@ -1,4 +1,4 @@
-"""Changes to git's index under its lock. The functions raise CommitError."""
+"""Changes to git's index under its lock. The functions raise CommitError if they fail."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """A locked index. `before` is the old index's mark."""
+    """Git's index while it is locked. `before` is the mark of the old index file."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -38,7 +38,7 @@ class LockedIndex:
         environment: Mapping[str, str],
         other_refs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the branch from `head` to `commit`, and move `other_refs`.
+        """Move the branch from `head` to `commit`, set `other_refs` to their commits, and replace the index.
 
         Raises CommitError if the branch is no longer at `head`.
         """
@@ -58,7 +58,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Lock git's index, and prepare a new index that contains the changed files."""
+    """Lock git's index during the block, and prepare a new index that contains the changed files."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     try:
         for _ in range(MAX_ATTEMPTS):
@@ -90,7 +90,7 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_hold_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process may hold the index lock, or was killed when it held the lock."""
+    """Return True if a Bifolio process may hold the index lock, or may have been killed while holding it."""
     return (folder / _INDEX_COPY).exists()
 
 
@@ -138,7 +138,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def index_entries_written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
-    """Return the index entries of those files that have not changed since git wrote them."""
+    """Return the index entries of those `paths` whose files have not changed since git wrote them."""
     if not paths:
         return {}
     # The index contains the times and inode of each file. A write by any other program changes at least one
@@ -157,7 +157,7 @@ def index_entries_written_by_git(repository: Repository, paths: list[str]) -> di
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index. Return the mark of the index, or None if there is no index."""
+    """Copy git's index to `copy`. Return the mark of the index, or None if the index does not exist."""
     try:
         copy.unlink(missing_ok=True)  # Delete the old copy first, because it may be a hard link to the index.
         before = file_mark_of(repository.index)
@@ -169,7 +169,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update entries in the index file `index`. An entry with the value None is removed."""
+    """Update the entries of `changed` files in the index file `index`. Files that are None are removed."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.null_id)

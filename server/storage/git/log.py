@@ -25,7 +25,7 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that a commit changed. For a merge commit, the file differs from its version in each parent."""
+    """Change to one file, in a commit or in the working tree."""
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -35,7 +35,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit. If it changes no file of the site, author and message are empty."""
+    """Commit with its changes to the site's files. If there are none, author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -57,7 +57,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors, or raise GitError."""
+        """Add a commit and its ancestors to the cache. Raises GitError if git can't read them."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -76,7 +76,7 @@ class CommitLog:
             self._read_from_git(commit, shallow)
 
     def history_of(self, commit: str, excluded: Iterable[str] = ()) -> Iterator[Commit]:
-        """Yield a commit and its ancestors, newest first, and children always before their parents.
+        """Yield a commit and its ancestors, newest first, but children always before their parents.
 
         The `excluded` commits and their ancestors are left out.
         """
@@ -131,7 +131,10 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load the commits that other processes have added to the file. If the file is damaged, empty it."""
+        """Load the commits that other processes have added to the file.
+
+        If the file is damaged or outdated, empty it.
+        """
         size = os.fstat(descriptor).st_size
         if size < self._position:
             self._position = 0
@@ -163,12 +166,18 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], limit: int | None = None) -> list[Commit]:
-    """Return the newest `limit` commits that revisions such as `main` and `^main` select. Raises GitError."""
+    """Return the newest `limit` commits that revisions such as `main` and `^main` select.
+
+    For a merge commit, only files that differ from their version in every parent are listed. Raises GitError.
+    """
     return _read(root, revisions, "-c", *([] if limit is None else [f"-n{limit}"]))
 
 
 def read_merges(root: Path, ids: Collection[str]) -> list[Commit]:
-    """Return merge commits with their changes to the first parent. Raises GitError."""
+    """Return merge commits with all their changes relative to the first parent.
+
+    Raises GitError if git fails.
+    """
     return _read(root, ids, "--no-walk=unsorted", "--first-parent", "-m") if ids else []
 
 
@@ -211,9 +220,9 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _restrict_to_folder(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the change if it is in the folder `prefix`.
+    """Yield the change, with paths relative to the folder `prefix`, if it affects a file in this folder.
 
-    A file that was moved into the folder counts as added.
+    Moving a file into the folder counts as adding it, and moving it out as deleting it.
     """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)

@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class ConflictRegion:
-    """The lines that conflict, in each version of a file."""
+    """Lines of one conflict, in each of the three versions of a file."""
 
     ours: str
     base: str
@@ -28,10 +28,10 @@ class ConflictRegion:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Merged text in four variants, which differ only where there are conflicts.
+    """Merged text in four variants, which differ only in the conflicts.
 
-    In each conflict, `ours`, `base` and `theirs` contain the lines of that version, and `common` contains no
-    lines.
+    For each conflict, `ours`, `base` and `theirs` contain the lines of the version with that name, and
+    `common` contains no lines.
     """
 
     ours: str
@@ -41,7 +41,10 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two versions of `base` by line. Return None if git can't merge them."""
+    """Merge `ours` and `theirs` line by line. `base` is their common ancestor.
+
+    Return None if git can't merge them.
+    """
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
     end = "\n" if merge_flag(*(text.endswith("\n") for text in texts)) else ""
@@ -101,8 +104,8 @@ def _parts(output: str, size: int) -> Iterator[str | ConflictRegion]:
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
     """Merge `theirs` into the file `ours`, as git would. Return True if there were no conflicts.
 
-    If git can't merge the files, `ours` stays unchanged. `size` is the length of conflict markers, and
-    `labels` are the names in them.
+    If git can't merge the files, return False and leave `ours` unchanged. `size` is the number of characters
+    of a conflict marker, and `labels` are the names in the markers.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]

@@ -25,14 +25,17 @@ class OwnVersion:
 
 
 class OwnCommits:
-    """Store of records in `folder`. The name of each record contains the last write that needs the record."""
+    """Store of the records of Bifolio's commits, in `folder`.
+
+    The name of each record contains the last write that needs it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
     def record(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
-        """Store the versions of files, by path, that a commit contains. Raises OSError.
+        """Store the versions of files that a commit contains, by path. Raises OSError.
 
         The record is kept until the write `last_reader` is committed.
         """

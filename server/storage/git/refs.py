@@ -1,4 +1,4 @@
-"""Resolution of names and times to commits."""
+"""Resolution of git names and times to commits."""
 
 import os
 import re
@@ -26,7 +26,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def head_commit(root: Path) -> str:
-    """Return the checked-out commit, or "" in a repository without commits. Raises GitError."""
+    """Return the id of the checked-out commit, or "" in a repository without commits. Raises GitError."""
     name = _read_head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _read_ref_file(root, name):
         return commit
@@ -40,7 +40,7 @@ def checked_out_branch(root: Path) -> str:
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit of a ref such as `refs/heads/main`, or "" if there is no such ref."""
+    """Return the commit of a ref such as `refs/heads/main`, or "" if the ref does not exist."""
     if commit := _read_ref_file(root, name):
         return commit
     if not _may_exist(root, name):
@@ -72,7 +72,7 @@ def _read_ref_file(root: Path, name: str) -> str:
 
 
 def _may_exist(root: Path, name: str) -> bool:
-    """Return False if a ref certainly does not exist. This does not start git."""
+    """Check, without starting git, whether a ref may exist. Return False if it certainly does not exist."""
     place = location(root)
     if place is None:
         return False
@@ -89,10 +89,10 @@ def _may_exist(root: Path, name: str) -> bool:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that has this name, or "" if there is none.
+    """Return the id of the commit that `name` refers to, or "" if it refers to no commit.
 
-    The name can be a commit id, a tag, a local branch, a remote branch or another name in git, in this order
-    of precedence.
+    The name can be a commit id, a tag, a local branch, a remote branch or another name that git accepts. If
+    it is ambiguous, the first of these is used.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -149,7 +149,7 @@ def branch_commit(root: Path, name: str) -> str:
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Return True for an ancestor or the same commit. Raises GitError."""
+    """Return True if `commit` is `later` or one of its ancestors. Raises GitError if git fails."""
     try:
         return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
     except LookupError:
@@ -171,13 +171,16 @@ def _is_ancestor(root: Path, commit: str, later: str) -> bool:
 
 
 def are_commits(root: Path, *ids: str) -> bool:
-    """Return True if all ids are commits. Raises GitError."""
+    """Return True if all ids are those of existing commits. Raises GitError if git fails."""
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
 def commits_outside_history(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the commits that don't exist or are not in the history of `later`. Raises GitError."""
+    """Return the commits that don't exist or are not in the history of `later`.
+
+    Raises GitError if git fails.
+    """
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
@@ -191,7 +194,7 @@ def commits_outside_history(root: Path, commits: Collection[str], later: str) ->
 def parse_time(text: str, *, end: bool = True) -> float | None:
     """Convert a date or time to seconds since 1970. Return None if it is invalid.
 
-    A date means the end of that day in UTC. If `end` is False, it means the start of the day.
+    A date without a time means the end of that day in UTC or, if `end` is False, its start.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -209,9 +212,9 @@ def parse_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the newest commit that is not later than `time`, or "" if there is none.
+    """Return the id of the newest commit that is not later than `time`, or "" if all commits are later.
 
-    Only `head` and the first parents from there are considered.
+    Only `head` and its chain of first parents are searched.
     """
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")

@@ -1,4 +1,4 @@
-"""Fetching from remotes and pushing to them, without password prompts and with timeouts."""
+"""Fetching from and pushing to git remotes, with timeouts and without password prompts."""
 
 import os
 import re
@@ -82,7 +82,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _CommandResult:
-    """Result of git with truncated output. `status` is None after a timeout."""
+    """Exit status and truncated output of a git command. `status` is None after a timeout."""
 
     status: int | None
     stdout: str
@@ -90,9 +90,9 @@ class _CommandResult:
 
 
 def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch. Return its commit, or "" if there is no such branch.
+    """Fetch a branch. Return its commit, or "" if the remote does not have this branch.
 
-    Raises RemoteTimeoutError or RemoteAccessError.
+    Raises RemoteAccessError if access is denied, or RemoteTimeoutError for other failures.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
@@ -114,7 +114,7 @@ def fetch(root: Path, remote: str, branch: str, timeout_s: float = FETCH_TIMEOUT
 def fetch_all(root: Path, remote: str, timeout_s: float = FETCH_ALL_TIMEOUT_S) -> None:
     """Fetch all branches and all tags. The tags are stored in refs/bifolio/tags/.
 
-    Raises RemoteTimeoutError or RemoteAccessError.
+    Raises RemoteAccessError if access is denied, or RemoteTimeoutError for other failures.
     """
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
     refspecs = (
@@ -142,7 +142,7 @@ def push(
 
     Raises RemoteMovedError if the branch has moved or would lose commits. Raises RemoteRefusedError if the
     remote or a hook rejects the commit. Raises RemoteAccessError or RemoteTimeoutError if certainly nothing
-    was pushed. In all other cases, raises UnconfirmedPushError.
+    was pushed. If it is unknown whether the commit was pushed, raises UnconfirmedPushError.
     """
     if expected and not is_descendant and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -262,7 +262,7 @@ def _wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> int:
 
 
 class _Reader:
-    """Thread that reads all output, but keeps only _MAX_OUTPUT_BYTES."""
+    """Thread that reads all output of a command, but keeps only the first _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""

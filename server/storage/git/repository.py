@@ -39,7 +39,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the repository's location, or None if none is readable. Raises GitError."""
+    """Return the repository's location, or None if there is no readable repository. Raises GitError."""
     git_folder_id = git_folder_id_of(root)
     try:
         return _location(root, git_folder_id) if git_folder_id else None
@@ -58,7 +58,7 @@ def _location(root: Path, git_folder_id: object) -> Location:
 
 
 def git_folder_id_of(root: Path) -> object:
-    """Return an id of the nearest `.git` at or above the site, or None if there is none."""
+    """Return an id of the nearest `.git` at or above the site's folder, or None if no `.git` exists."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -91,7 +91,7 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_by_git(root: Path) -> str:
-    """Return the id of the checked-out commit, as read by a git command.
+    """Run git to find the id of the checked-out commit. Return "" if the repository has no commits.
 
     Raises GitError if HEAD is damaged.
     """
@@ -109,7 +109,7 @@ def head_by_git(root: Path) -> str:
 
 
 def head_cache_key(folder: Path) -> object:
-    """Return a key that changes with each commit or checkout. Return None if this needs a git command."""
+    """Return a key that changes with each commit or checkout, or None if only git itself can read HEAD."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -158,7 +158,7 @@ Tree = Mapping[str, GitFile | None]  # by path relative to the site; None for a 
 class Repository:
     """A site's git repository. `prefix` is the site's path in the repository.
 
-    `null_id` is an id of only zeros.
+    `null_id` is an object id that consists of zeros.
     """
 
     root: Path
@@ -224,7 +224,7 @@ def full_path(prefix: str, path: str) -> str:
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the site's repository. Raises CommitError if none is readable."""
+    """Return the site's repository. Raises CommitError if there is no readable repository."""
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
     folder, prefix, kind, hooks = output.split("\n")[:4]

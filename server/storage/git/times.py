@@ -24,7 +24,7 @@ _VERSION = 4
 class CommitTimes:
     """Times of each file's first and last commit, in seconds since 1970.
 
-    Commits after `commit` are not included. `changed` are the files that differ from their version in
+    `times` covers the history up to `commit`. `changed` contains the files that differ from their version in
     `commit`.
     """
 
@@ -35,13 +35,13 @@ class CommitTimes:
     def timestamps(self, path: str, mtime: float) -> tuple[str, str]:
         """Return createdAt and updatedAt of a file.
 
-        updatedAt is `mtime` if the file has changed since its last commit. Without commits, both are `mtime`.
+        updatedAt is `mtime` if the file has uncommitted changes. If it was never committed, both are `mtime`.
         """
         first, last = self.times.get(path, (mtime, mtime))
         return _timestamps(first, mtime if path in self.changed else last)
 
     def last_change(self, path: str, mtime: float) -> float:
-        """Return the time of the file's last commit. If the file has changed since, return `mtime`."""
+        """Return the time of the file's last commit, or `mtime` if the file has uncommitted changes."""
         times = self.times.get(path)
         return mtime if times is None or path in self.changed else times[1]
 
@@ -53,9 +53,9 @@ def _timestamps(first: float, last: float) -> tuple[str, str]:
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the times of all commits up to HEAD. Raises GitError.
+    """Return the commit times of all files, up to HEAD. Raises GitError if git fails.
 
-    Only commits that are missing from `before` or the cache are read.
+    The cache in `folder` and the earlier result `before` save reading the whole history again.
     """
     commit = head_commit(root)
     if not commit:
@@ -95,7 +95,7 @@ def log_unknown_changes(root: Path, error: GitError) -> None:
 def with_commit_times(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return `times`, updated with newer commits. These must be sorted from newest to oldest."""
+    """Return `times`, updated with newer `commits`, which must be sorted from newest to oldest."""
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

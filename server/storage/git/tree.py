@@ -27,9 +27,9 @@ class Blob:
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the files in a commit. If `paths` is given, return only those files.
+    """Return the files in a commit. If `paths` is given, return only files at or below these paths.
 
-    Allowed symbolic links are replaced by the files that they point to.
+    Allowed symbolic links are replaced by the files that they point to. Other links are left out.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -107,7 +107,7 @@ def write_blob(root: Path, data: bytes) -> str:
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy a blob to a file. Return False if it is missing."""
+    """Copy a blob to the file `into`. Return False if the blob is missing."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -118,7 +118,7 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], max_bytes: int) -> Iterator[bytes | None]:
-    """Yield the bytes of the files with names such as `COMMIT:./PATH`, which must not contain a newline.
+    """Yield the bytes of the files with these names, which have the form `COMMIT:./PATH` (without newlines).
 
     Yields None for each file that is missing or larger than `max_bytes`.
     """
@@ -165,9 +165,9 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[GitFile |
 
 
 def paths_changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return the paths that the commits change.
+    """Return the paths of the files that the commits change.
 
-    A merge commit changes only files that differ from all its parents.
+    For a merge commit, these are only the files that differ from their version in every parent.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))

@@ -1,4 +1,4 @@
-"""Log of git problems. Each cause is logged once, until git works again."""
+"""Log of git problems, which reports each cause only once until git works again."""
 
 import logging
 import mmap
@@ -73,7 +73,7 @@ class TroubleLog:
         self._memory = mmap.mmap(-1, 8 * len(AffectedTask))
 
     def report(self, task: AffectedTask, reason: str, consequence: str = "") -> None:
-        """Log a problem and how to fix it. If the same cause is already logged, do nothing."""
+        """Log a problem and how to fix it, unless the same cause is already logged."""
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in AffectedTask)
         self._set(task, self._mask(task) | 1 << kind)
@@ -105,7 +105,10 @@ class TroubleLog:
 # Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return a site's log. Must be called before workers are forked."""
+    """Return a site's log of git problems.
+
+    It must be created before workers are forked, so that they share it.
+    """
     return TroubleLog(root)
 
 

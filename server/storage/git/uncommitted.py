@@ -32,10 +32,10 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return those of the `paths` that differ from the last commit. The default is all tracked files.
+    """Return which of the `paths`, or of all tracked files, differ from the last commit.
 
-    No filters are run. The result is empty if there is no commit or index, or if a filter can't be disabled.
-    Raises GitError.
+    Git filters do not run. The result is empty if there is no commit or index, or if a filter can't be
+    disabled. Raises GitError if git fails.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -58,7 +58,7 @@ def changed_paths(
 
 
 def paths_not_in_commit(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return the `paths` that differ on disk from the last commit. Raises GitError."""
+    """Return which of the `paths` are not in the last commit, or differ from it on disk. Raises GitError."""
     if not paths or git_folder(root) is None or not head_commit(root):
         return frozenset(paths)
     folders = sorted({f"{path.rpartition('/')[0]}/" for path in paths if "/" in path})
@@ -107,9 +107,9 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the changes to files below `paths`, sorted. Untracked files are included, but not ignored files.
+    """Return the uncommitted changes at or below `paths`, sorted by path. Raises CommitError or GitError.
 
-    Raises CommitError or GitError.
+    Untracked files are included, but not ignored files.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -146,9 +146,9 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of the `paths` that differ from the last commit on disk or in the index. Runs filters.
+    """Return which of the `paths` differ from the last commit, on disk or in the index.
 
-    Raises CommitError.
+    This runs git's filters. Raises CommitError if git fails.
     """
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
@@ -159,9 +159,9 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return the edited files that git hides because of `--assume-unchanged` or `--skip-worktree`.
+    """Return which of the `paths` have edits that `--assume-unchanged` or `--skip-worktree` hides from git.
 
-    Raises CommitError.
+    Raises CommitError if git fails.
     """
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
@@ -179,7 +179,10 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_files_in_the_way(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return the staged files that block `paths`. For example, a file `a` blocks `a/b`."""
+    """Return new staged files that prevent `paths` from being written.
+
+    For example, a file `a` blocks `a/b`.
+    """
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))

@@ -1,4 +1,4 @@
-"""Rules for committing a write if others have committed to the same file since."""
+"""Rules for committing a write after other people have committed to the same file."""
 
 import filecmp
 import os
@@ -25,8 +25,8 @@ MAX_COMPARED_COMMITS = 50
 class KnownVersions:
     """Versions of a file that Bifolio has written or read.
 
-    `digests` are digests of versions before the write, and `later` are digests of versions after it. `own`
-    are versions whose writes have left the queue since.
+    `digests` identify the versions up to the write, and `later` the versions after it. `own` contains
+    versions whose writes are no longer in the commit queue.
     """
 
     commit: str
@@ -37,7 +37,7 @@ class KnownVersions:
 
 
 class OthersCommits(Enum):
-    """Result of searching for versions of a file that other people have committed since a write."""
+    """Kind of version that other people have committed to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -47,7 +47,7 @@ class OthersCommits(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: KnownVersions, head: str
 ) -> OthersCommits:
-    """Return which versions of a file other people have committed since Bifolio wrote `content`.
+    """Return what other people have committed to a file since Bifolio wrote `content`.
 
     The versions in `basis` count as Bifolio's own. Raises CommitError or GitError.
     """
@@ -109,9 +109,9 @@ def is_replaced_version_on_disk(file: Path, basis: KnownVersions) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store the bytes in git as a file at `path`, with the filters for this path.
+    """Store the bytes `content`, or those of the file `content`, as a git blob, and return its id.
 
-    Return the id of the blob.
+    The git filters for `path` are applied.
     """
     if isinstance(content, Path):
         # The file has a different name, so `--path` selects the filters.
@@ -125,9 +125,9 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Return True if `file` has the same bytes as `content`.
+    """Return True if `file` contains the bytes `content`.
 
-    If `content` is a path, its bytes are compared. If it is None, return True if `file` does not exist.
+    If `content` is a path, compare the two files. If it is None, return True if `file` does not exist.
     """
     try:
         if content is None:

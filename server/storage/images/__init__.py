@@ -1,1 +1,1 @@
-"""Images: dimensions, and transformations in separate processes."""
+"""Image dimensions, resized variants and transformed images."""

@@ -79,12 +79,12 @@ class ImageCache:
         self._load()
 
     def measure_in_advance(self, source: Path, extension: str) -> None:
-        """Measure and hash an image before the write lock is held."""
+        """Measure and hash an image before the write lock is acquired, to hold the lock for less time."""
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
                 picture = read_picture(file, extension)
-        except (OSError, ValueError):  # The file will be read after it has been linked.
+        except (OSError, ValueError):  # The image will be measured later, under the lock.
             return
         if picture.key:
             with suppress(OSError):
@@ -198,7 +198,10 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete the variants of images that are not in `files`. Return the number of these images."""
+        """Delete variants that were not used recently and whose image is not in `files`.
+
+        Return the number of images whose variants were deleted.
+        """
         return sweep_variants(self.folder, lambda: {self._last_key(_upload_path(file)) for file in files})
 
     def _last_key(self, upload_path: str) -> str:
@@ -290,6 +293,6 @@ def size_of_image(file: BinaryIO, extension: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], extension: str) -> Picture:
-    """Measure an image, and hash it if it needs variants. Raises OSError or ValueError."""
+    """Measure an image and, if it needs variants, hash it. Raises OSError or ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), extension)
     return Picture(image_size, key_of(file) if should_have_variants(image_size, extension) else "")

@@ -1,6 +1,6 @@
 """Dimensions of WebP and AVIF files.
 
-They are not read by Pillow, because it would allocate memory for all frames.
+Pillow is not used for them, because it would allocate memory for all frames.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,15 +20,15 @@ def is_webp(head: bytes) -> bool:
 
 
 def is_iso_bmff(head: bytes) -> bool:
-    """Return True if a file has the ISO base media format, a sequence of boxes.
-
-    AVIF files have this format.
-    """
+    """Return True if a file that begins with `head` has the ISO base media format, as AVIF files do."""
     return head[4:8] == b"ftyp"
 
 
 def webp_header(file: IO[bytes]) -> tuple[tuple[int, int], Mapping[str, bytes]]:
-    """Return an image's size before its EXIF rotation, and its metadata. Raises ValueError."""
+    """Return a WebP image's size before its EXIF rotation, and its metadata.
+
+    Raises ValueError if the file is invalid.
+    """
     head, metadata = file.read(12), dict[str, bytes]()
     end = file.seek(0, SEEK_END)
     if not is_webp(head) or _little(head[4:8]) + 8 > end:
@@ -70,7 +70,7 @@ def _chunk(file: IO[bytes]) -> tuple[bytes, int]:
 
 
 def avif_size(file: IO[bytes]) -> tuple[int, int]:
-    """Return an image's size after its rotation. Raises ValueError."""
+    """Return an AVIF image's size after its rotation. Raises ValueError if the file is invalid."""
     sides = None
     for kind, length in _boxes_of_file(file):
         if kind == b"ftyp":
@@ -87,9 +87,9 @@ def avif_size(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _boxes_of_file(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield the type and length of each box.
+    """Yield the type of each box, and the length of its data in bytes.
 
-    At this time, the file's position is at the start of the box's data.
+    Each time, the file is positioned at the start of this data.
     """
     while len(head := file.read(8)) == 8:
         length, start = _big(head[:4]), file.tell()
@@ -136,7 +136,7 @@ def _primary_size(meta: bytes) -> tuple[int, int] | None:
 
 
 def _indexes(data: bytes, item: int) -> Iterator[int]:
-    """Yield the indexes of an item's properties in an `ipma` box."""
+    """Yield the indexes of the properties that an `ipma` box assigns to an item."""
     id_bytes, index_bytes = (4 if data[0] else 2), (2 if data[3] & 1 else 1)
     at = 8
     while at + id_bytes < len(data):

@@ -1,6 +1,6 @@
-"""Cache of transformed images, with a limit on its size.
+"""Size-limited cache of transformed images.
 
-The name of each file contains a digest that reveals damage.
+Each file's name contains a digest of its content, which reveals damage.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ VERSION = 3
 DIGEST_DIGITS = 32
 IMAGES_FOLDER = f"{STATE_FOLDER}/images"
 USE_INTERVAL_S = 3600.0  # The time of the last use is updated at most this often.
-RETRY_LATER_S = 60.0  # after such a transformation failed
+RETRY_LATER_S = 60.0  # pause after a transformation in the background has failed
 MAX_ATTEMPTS = 3  # to store an image while another program deletes the folder
 MAX_CACHE_ENTRIES = 10_000  # verified files and images that can't be transformed, kept in memory
 _DELETED = (
@@ -58,16 +58,16 @@ class Derivative:
 
 
 class BucketCopy(Protocol):
-    """Transformed image in the bucket, stored by any machine."""
+    """Copy of a transformed image in the bucket, which all machines share."""
 
     def fetch(self, into: IO[bytes]) -> str:
         """Download the image, and return its format. Return "" if the download fails."""
 
     def record_use(self, file: Path) -> None:
-        """Mark the image as used, in the background. If it is missing in the bucket, upload `file`."""
+        """In the background, mark the image as used or, if the bucket does not contain it, upload `file`."""
 
     def upload_if_missing(self, file: Path) -> str:
-        """Upload `file` if the image is missing in the bucket.
+        """Upload `file` if the bucket does not contain the image.
 
         Return the URL to redirect to, or "" if the server must send the file itself.
         """
@@ -78,7 +78,7 @@ class DerivativeRequest:
     """Request for a transformed image.
 
     `digest` is the SHA-256 hash of the original image, or "" if the original never changes. `client` is the
-    network that the request came from, or "" for no limit per client. `max_bytes` is the maximum size of the
+    network from which the request came, or "" for no limit per client. `max_bytes` is the maximum size of the
     cache.
     """
 
@@ -95,8 +95,8 @@ class DerivativeRequest:
 class Derivatives:
     """Cache of transformed images, shared by threads and processes.
 
-    Together, they transform at most `concurrency` images at the same time. If `is_answering` returns True,
-    they transform fewer.
+    Together, they transform at most `concurrency` images at the same time, and fewer if `is_answering`
+    reports that the server is also handling other requests.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Derivatives:
         self._failed_later: Cache[str, float] = Cache(MAX_CACHE_ENTRIES, _one)
 
     def find(self, key: str) -> Derivative | None:
-        """Open a cached image. Deletes it if it is damaged."""
+        """Open a cached image. Return None if it is missing or damaged. A damaged image is deleted."""
         path, mark = self._verified.get(key) or (None, None)
         path = path or self._path_of(key)
         if path is None:
@@ -155,10 +155,10 @@ class Derivatives:
         return self.find(request.key)
 
     def make(self, request: DerivativeRequest, began: float | None = None) -> Derivative:
-        """Return an image. If it is not in the cache, transform the original.
+        """Return an image from the cache or, if it is not there, transform the original.
 
         `began` is the time at which the caller began to wait (time.monotonic()). Raises UntransformableError
-        or StorageError. Raises BusyError if too many requests are waiting.
+        or StorageError. Raises BusyError if too many requests are waiting, or if this takes too long.
         """
         if derivative := self.find(request.key):
             return derivative
@@ -178,7 +178,7 @@ class Derivatives:
     def make_later(self, request: DerivativeRequest) -> None:
         """Make an image in the background.
 
-        Do nothing if this image failed recently, or if too many images are waiting.
+        Do nothing if making it failed recently, or if too many images are waiting.
         """
         key, failed_at = request.key, self._failed_later.get(request.key)
         if self._unusable.get(key) or (failed_at and time.monotonic() < failed_at + RETRY_LATER_S):
@@ -216,7 +216,10 @@ class Derivatives:
                 self._transform(request, image)
 
     def _store(self, work: Callable[[], None]) -> None:
-        """Call `work`. If the cache folder is deleted in the meantime, call it again. Raises StorageError."""
+        """Call `work`, which stores an image. If another program deletes the cache folder, call it again.
+
+        Raises StorageError if the image can't be stored.
+        """
         for attempts_left in reversed(range(MAX_ATTEMPTS)):
             try:
                 work()

@@ -17,7 +17,7 @@ def point_of_detail(
 ) -> tuple[float, float]:
     """Return the center of the region with the most edges, as fractions of the image's width and height.
 
-    The region is as large as `layout.box` and lies inside `part`. Both are in pixels of `full`.
+    The region is as large as `layout.box` and lies inside `part`. Both refer to an image of the size `full`.
     """
     across, down = image.width / full.width, image.height / full.height
     left, top, right, bottom = part

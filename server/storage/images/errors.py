@@ -2,13 +2,16 @@
 
 
 class UnresizableError(Exception):
-    """No variants of the image can be made, because it is damaged or needs too much time or memory."""
+    """Raised if no variants of an image can be made.
+
+    The image is damaged, or making them takes too much time or memory.
+    """
 
 
 class UntransformableError(Exception):
-    """The transformation of an image always fails.
+    """Raised if an image can't be transformed, and a retry would fail too.
 
-    The message is the reason without a subject, such as "can't be encoded as avif". `source_digest` is the
+    The message is a phrase without a subject, such as "can't be encoded as avif". `source_digest` is the
     SHA-256 hash of the image, or "" if it is unknown.
     """
 
@@ -18,11 +21,11 @@ class UntransformableError(Exception):
 
 
 class SizeLimitError(ValueError):
-    """An image or its transformation would have too many pixels, or the part to cut out is outside the image.
+    """Raised if an image is too large, or if the requested part is outside the image.
 
-    The message says which limit is exceeded, such as "it has more than 100,000 pixels".
+    The message gives the reason, such as "it has more than 100,000 pixels".
     """
 
 
 class LostProcessError(Exception):
-    """A decoder process exited or did not respond. The transformation may succeed if it is tried again."""
+    """Raised if a decoder process exited or did not respond. The transformation may succeed in a retry."""

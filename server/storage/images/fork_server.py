@@ -1,4 +1,4 @@
-"""Server process that forks decoders: processes that transform images."""
+"""Server process that forks decoders, the processes that transform images."""
 
 import errno
 import gc
@@ -49,9 +49,9 @@ _SIGNAL_ERRORS: Mapping[int, str] = {
 
 
 def main() -> None:
-    """Fork a decoder for each message.
+    """Fork a decoder for each message from the client.
 
-    End when the socket is closed or no message has arrived for IDLE_S.
+    Exit when the socket is closed, or if there are no messages and no decoders for IDLE_S.
     """
     server_socket, exit_pipe = socket.socket(fileno=int(sys.argv[1])), _child_exit_pipe()
     Image.init()  # imports Pillow's plugins
@@ -131,7 +131,7 @@ def _receive(server_socket: socket.socket, amount: int) -> tuple[bytes, list[int
 
 
 def _serve(connection: socket.socket) -> NoReturn:
-    """Transform images, until one of them fails or no image arrives for DECODER_IDLE_S."""
+    """Transform images until the process has been idle for DECODER_IDLE_S or can't be reused. Then exit."""
     _limit_process()
     try:
         for _ in range(MAX_JOBS):
@@ -151,7 +151,10 @@ def _serve(connection: socket.socket) -> NoReturn:
 
 
 def _work(message: bytes, source: int, target: int) -> Mapping[str, object]:
-    """Transform one image, and return the reply. It includes the digest of the source if that was read."""
+    """Transform the open file `source` into `target`, and return the reply for the client.
+
+    Unless the reply reports a system error, it includes the digest of the source.
+    """
     with open(source, "rb") as image:
         try:
             with open(target, "w+b") as result:
@@ -177,7 +180,7 @@ def _transform(job: Mapping[str, Any], image: IO[bytes], result: IO[bytes]) -> T
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason for an error as a phrase without a subject, such as "is damaged"."""
+    """Describe an error as a phrase without a subject, such as "is damaged"."""
     if isinstance(error, MemoryError):
         return "takes too much memory to decode"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:

@@ -1,4 +1,4 @@
-"""Geometry of transformations."""
+"""Geometry of image transformations."""
 
 from dataclasses import dataclass, replace
 
@@ -10,8 +10,9 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in the imag
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout of a transformed image: the part `box` of the original is resized to `size` and centered on
-    `canvas`.
+    """Layout of a transformed image.
+
+    The part `box` of the original is resized to `size` and centered on an area of the size `canvas`.
     """
 
     box: Box
@@ -25,7 +26,7 @@ def lay_out(image: ImageSize, transformation: Transformation) -> Layout:
         return _lay_out(image, transformation)
     left, top, right, bottom = clip_rectangle(image, transformation.rectangle)
     part = ImageSize(right - left, bottom - top)
-    if transformation.focus:  # is a point of the whole image
+    if transformation.focus:  # The focus is a point in the whole image.
         x, y = _point(transformation)
         focus = ((x * image.width - left) / part.width, (y * image.height - top) / part.height)
         transformation = replace(transformation, focus=focus)
@@ -40,7 +41,7 @@ def _point(transformation: Transformation) -> tuple[float, float]:
 
 
 def clip_rectangle(image: ImageSize, rectangle: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
-    """Clip (left, top, width, height) to the image. Return (left, top, right, bottom)."""
+    """Clip a rectangle (left, top, width, height) to the image, and return (left, top, right, bottom)."""
     left, top = min(rectangle[0], image.width - 1), min(rectangle[1], image.height - 1)
     return left, top, min(left + rectangle[2], image.width), min(top + rectangle[3], image.height)
 
@@ -68,7 +69,7 @@ def _lay_out(image: ImageSize, transformation: Transformation) -> Layout:
 
 
 def _requested_sides(image: ImageSize, transformation: Transformation) -> tuple[int | None, int | None]:
-    """Return the requested width and height. A side is None if it was not requested."""
+    """Return the requested width and height. A side is None if it is to be calculated from the image."""
     width, height = transformation.pixel_width, transformation.pixel_height
     if transformation.ratio:
         if width is None and height is None:  # as large as possible

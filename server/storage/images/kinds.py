@@ -54,7 +54,7 @@ def has_signature(data: bytes, format_: str) -> bool:
 
 
 def is_text(content: Path | bytes) -> bool:
-    """Return True if the first bytes are UTF-8."""
+    """Return True if the first bytes of a file are UTF-8 text without null bytes."""
     if isinstance(content, bytes):
         head = content[:_TEXT_BYTES]
     else:
@@ -68,5 +68,5 @@ def is_text(content: Path | bytes) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Convert bytes to kilobytes (1000 bytes), with two decimal places."""
+    """Convert bytes to kilobytes (1000 bytes), rounded to two decimal places."""
     return math.floor(size / 10 + 0.5) / 100

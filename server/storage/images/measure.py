@@ -30,7 +30,7 @@ _CHUNK_HEAD_BYTES = 8  # length and type of a PNG's chunk
 
 
 def measure(file: IO[bytes], extension: str) -> ImageSize | None:
-    """Return the dimensions, or None if they are unknown."""
+    """Return an image's dimensions, or None if they can't be determined or are too large."""
     extension = extension.lower()
     try:
         head = cast(IO[bytes], _Head(file))
@@ -61,7 +61,7 @@ def _size(file: IO[bytes], extension: str) -> ImageSize:
 
 
 class _Head:
-    """File that raises ValueError when reading its header takes too many bytes, reads or CPU time."""
+    """File that raises ValueError if reading an image's header takes too many bytes, reads or CPU time."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._left, self._reads_left = file, _MAX_HEAD_BYTES, MAX_READS
@@ -84,7 +84,7 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation, or 1 if it is invalid or follows the pixel data."""
+    """Return the EXIF orientation (1 to 8), or 1 if it is missing, invalid or stored after the pixels."""
     if image.format == "TIFF":  # Pillow rotates these images itself.
         return 1
     if image.format == "AVIF":  # Its boxes contain the orientation. Pillow would also search the XMP data.

@@ -41,10 +41,9 @@ _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Transformation of an image to `format`, or to that of the `alternative_formats` which gives a smaller
-    file.
+    """Transformation of an image to `format`, or to one of the `alternative_formats` if that file is smaller.
 
-    If `avif_threads` is 0, AVIF files are encoded with one thread per core.
+    If `avif_threads` is 0, an AVIF file is encoded with one thread per core.
     """
 
     transformation: Transformation
@@ -75,7 +74,10 @@ class ImageProcesses:
         self._idle: list[socket.socket] = []
 
     def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> JobResult:
-        """Transform `source` into `target`. Raises UntransformableError, LostProcessError or OSError."""
+        """Transform the image in `source`, and write the result to `target`.
+
+        Raises UntransformableError if this always fails, LostProcessError if a retry may succeed, or OSError.
+        """
         reply = self._reply(job, source, target)
         if "error" in reply:
             raise UntransformableError(str(reply["error"]), str(reply.get("source_digest", "")))
@@ -190,7 +192,7 @@ atexit.register(lambda: _client.end())
 def _exchange(decoder: socket.socket, message: bytes, descriptors: list[int]) -> bytes:
     """Send a job to a decoder, and return its reply.
 
-    If the reply does not end with END, the decoder has exited.
+    If the reply does not end with END, the decoder has exited or did not finish in time.
     """
     try:
         socket.send_fds(decoder, [message], descriptors)

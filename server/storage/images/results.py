@@ -1,4 +1,4 @@
-"""Format and dimensions of a result, before decoding."""
+"""Format and dimensions of a transformed image, computed without decoding the original."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,8 @@ _ANIMATED_EXTENSIONS = frozenset({".gif", ".webp", ".png", ".avif"})  # of origi
 def result_size(image: ImageSize, transformation: Transformation, settings: TransformSettings) -> ImageSize:
     """Return the dimensions of a transformed image.
 
-    Raises SizeLimitError if they are too large, or if the rectangle is outside the image.
+    Raises SizeLimitError if the original or the result is too large, or if the rectangle is outside the
+    image.
     """
     if image.width * image.height > settings.max_pixels:
         raise SizeLimitError(f"it has more than {settings.max_pixels:,} pixels (media.transform.max_pixels)")
@@ -44,9 +45,9 @@ def result_size(image: ImageSize, transformation: Transformation, settings: Tran
 
 
 def animation_limit(extension: str, format_: str, settings: TransformSettings) -> int:
-    """Return `max_pixels` if the transformed image can be animated, and otherwise 0.
+    """Return the limit on the pixels of all frames together, or 0 if the result can't be animated.
 
-    If `format_` is "", the image keeps the format of the original.
+    If `format_` is "", the result has the default format for the original's `extension`.
     """
     result = format_ or OWN_FORMATS[extension]
     can_move = extension in _ANIMATED_EXTENSIONS and (result == AUTO or result in ANIMATED_FORMATS)

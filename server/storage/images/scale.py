@@ -1,4 +1,4 @@
-"""Program that resizes one image and then exits. This frees its memory."""
+"""Program that resizes one image and then exits, which frees its memory."""
 
 import json
 import os
@@ -28,8 +28,8 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 def scale(file: IO[bytes], folder: Path, extension: str, max_pixels: int) -> dict[str, dict[str, Any]]:
     """Write the variants of an image to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    The value at PLACEHOLDER_KEY is the placeholder and main color. Raises OSError, or any exception from
-    Pillow.
+    Under PLACEHOLDER_KEY, the result also contains the placeholder and main color. Raises OSError, or any
+    exception from Pillow.
     """
     size, image = _decode(file, extension, max_pixels)
     made: dict[str, dict[str, Any]] = {PLACEHOLDER_KEY: make_placeholder(image)}

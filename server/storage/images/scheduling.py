@@ -1,4 +1,4 @@
-"""Limits on waiting and concurrent transformations."""
+"""Limits on the number of waiting and of running image transformations."""
 
 import threading
 import time
@@ -30,8 +30,8 @@ _NOT_READY = "The image is not ready yet; try again"
 class TransformationQueue:
     """Queue of a site's transformations. All processes together run at most `concurrency` at the same time.
 
-    If `is_answering` returns True, only one transformation runs for each client, and the last slot is used
-    only for images that have waited for LAST_SLOT_WAIT_S.
+    While `is_answering` reports that the server is handling other requests, only one transformation runs for
+    each client, and the last slot is used only for images that have waited for LAST_SLOT_WAIT_S.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class TransformationQueue:
         client: str = "",
         began: float | None = None,
     ) -> None:
-        """Call `work` in a thread.
+        """Call `work` in another thread, and wait for it.
 
-        If several callers wait for the same result `name`, `work` is called once for all of them. `is_remote`
-        means that `work` downloads the image. `client` is the network that the request came from, or "" for
-        no limit per client. `began` is the time at which the caller began to wait (time.monotonic()). Raises
-        BusyError if the work takes too long; it then continues in the background.
+        If several callers wait for the same `name`, `work` is called once for all of them. `is_remote` means
+        that `work` downloads the image. `client` is the network from which the request came, or "" for no
+        limit per client. `began` is the time at which the caller began to wait (time.monotonic()). Raises
+        BusyError if too many callers are waiting, or if `work` takes too long and goes on in the background.
         """
         with self._limit_waiting(client, is_remote=is_remote):
             future = self._running_work(name, work, is_remote=is_remote)
@@ -81,7 +81,7 @@ class TransformationQueue:
     def run_later(self, name: str, work: Callable[[], None]) -> None:
         """Call `work` in the background.
 
-        Do nothing if the same work or MAX_LATER others are already waiting.
+        Do nothing if work with this `name` is already waiting, or if MAX_LATER other calls are waiting.
         """
         with self._lock:
             if name in self._waiting_later or len(self._waiting_later) >= MAX_LATER:
@@ -93,9 +93,9 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Hold a free slot, and the lock for the result `key`, during the block.
+        """Wait for a free slot and for the lock on the result `key`, and hold both during the block.
 
-        `client` means the same as in `run_once`. Raises BusyError or OSError.
+        `client` means the same as in `run_once`. Raises BusyError after a timeout, or OSError.
         """
         deadline, folder = time.monotonic() + QUEUE_TIMEOUT_S, self._create_folder()
         with self._client_slot(folder, client, deadline):
@@ -110,9 +110,9 @@ class TransformationQueue:
 
     @contextmanager
     def _client_slot(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
-        """If the server is busy, wait until no other transformation runs for this client.
+        """While the server is busy, run only one transformation at a time for this client.
 
-        Raises BusyError.
+        Raises BusyError after the deadline.
         """
         if not client or not self._is_answering():
             yield
@@ -182,7 +182,7 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Hold one of the slots that all processes share.
+        """Hold one of the slots that all processes share, during the block.
 
         Raises BusyError if no slot becomes free in time.
         """
@@ -206,7 +206,6 @@ class TransformationQueue:
 
 @contextmanager
 def _locked(path: Path, deadline: float) -> Iterator[None]:
-    """Lock a file. Raises BusyError after the deadline."""
     lock = FileLock(path)
     while not lock.acquire():
         if time.monotonic() >= deadline:

@@ -29,7 +29,7 @@ class _EndError(Exception):
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return the size in pixels, or None if the file does not define it."""
+    """Return an SVG's size in pixels, or None if the file does not define a valid one."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))

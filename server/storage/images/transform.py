@@ -43,7 +43,8 @@ _JPEG_MODES = ("RGB", "L")
 _FIRST_SWAPPING_ORIENTATION = 5  # From this EXIF orientation on, width and height are swapped.
 _BYTES_PER_16_BIT_STEP = 256
 _OPAQUE = 255
-# Pillow's names of byte orders of pixels. The second one is for files in which the lower byte is the first.
+# Pillow's modes for reading big-endian and little-endian pixels with 16 bits per channel. PNG files are
+# big-endian, so the second mode reads only the lower byte of each channel.
 _WIDE_RGB, _LOWER_BYTES_OF_WIDE_RGB = "RGB;16B", "RGB;16L"
 # By EXIF orientation. Pillow itself transposes only single images.
 _TRANSPOSITIONS = {
@@ -67,8 +68,8 @@ def transform(
 ) -> TransformedImage:
     """Transform `source`, and write the result to `target` in `format_`.
 
-    If one of `alternative_formats` gives a smaller file, it is used instead. `max_pixels` is the limit on the
-    pixels of all frames together. Raises UntransformableError, or any exception from Pillow.
+    If one of the `alternative_formats` gives a smaller file, this format is used instead. `max_pixels` is the
+    limit on the pixels of all frames together. Raises UntransformableError, or any exception from Pillow.
     """
     image = Image.open(source, formats=PILLOW_FORMATS)
     if image.width * image.height > max_pixels:
@@ -110,7 +111,7 @@ class _LimitedFile(BytesIO):
 def _replace_if_smaller(
     image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str
 ) -> bool:
-    """Replace `target` with a smaller file that looks the same. Return False if there is none."""
+    """Replace `target` if the image is smaller in `format_`, and otherwise return False."""
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         return False  # A JPEG can't be transparent.
     smaller = _LimitedFile(target.tell() - 1)

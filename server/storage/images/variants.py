@@ -1,4 +1,4 @@
-"""Resized variants (formats) of images, by image hash."""
+"""Resized variants (formats) of images, stored by image hash."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ PLACEHOLDER_FIELDS = ("placeholder", "color")
 
 
 def should_have_variants(image_size: ImageSize | None, extension: str) -> bool:
-    """Return True if an image can be resized and exceeds the smallest variant."""
+    """Return True if an image can be resized and is larger than the smallest variant."""
     if image_size is None or extension.lower() not in _SCALED_EXTENSIONS:
         return False
     if (
@@ -104,15 +104,15 @@ def _sizes(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the width, height, bytes and digest of each variant, by name.
+    """Return the width, height, size in bytes and digest of each variant, by name.
 
-    Raises OSError if the image has no variants, or ValueError if the record of them is damaged.
+    Raises OSError if the image has no variants, or ValueError if their record is damaged.
     """
     return _sizes(read_checked(folder / key / _RECORD_FILE))
 
 
 def has_all_variants(folder: Path, key: str, extension: str) -> bool:
-    """Return True if all variants exist undamaged."""
+    """Return True if all variants in the image's record exist and are undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -133,9 +133,9 @@ def describe_variants(record: Mapping[str, Mapping[str, int]], upload_path: str)
 
 
 def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> None:
-    """Create the missing variants and the placeholder of an image. `key` is the hash of the image.
+    """Create the variants and the placeholder of an image, unless they exist. `key` is the hash of the image.
 
-    Raises UnresizableError or OSError. Raises BusyError if other images take too long.
+    Raises UnresizableError if this can't succeed, BusyError if other images take too long, or OSError.
     """
     target = folder / key
     folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.
@@ -185,8 +185,8 @@ def _remove(path: Path) -> None:
 def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
     """Delete the variants that are not needed and were not used for RETENTION_S.
 
-    Return the number of images whose variants were deleted. `find_needed` returns the keys of the images
-    whose variants are needed. Raises OSError.
+    `find_needed` returns the keys of the images whose variants are needed. Return the number of images whose
+    variants were deleted. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
@@ -203,7 +203,10 @@ def sweep_variants(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, extension: str) -> bytes:
-    """Run `scale` in a process. Raises UnresizableError or OSError."""
+    """Run `scale` in a separate process, and return its output.
+
+    Raises UnresizableError, or OSError for failures that the image did not cause.
+    """
     arguments = (folder, extension, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
