@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Thread-safe LRU cache. The total size of its entries, in bytes, is limited."""
+    """Thread-safe LRU cache with a limit on its total size in bytes."""
 
     # A value larger than the limit is not stored.
 
@@ -71,7 +71,7 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Return the estimated size of a cache key in bytes. Nested tuples are included."""
+    """Return the estimated size of a cache key in bytes, including nested tuples."""
     # The elements of a set are not counted, because it is a set of permissions that many keys share.
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -117,13 +117,13 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Mutex whose queue is limited. Clients that are waiting take turns."""
+    """Mutex with a limited queue. Waiting clients take turns."""
 
     # If the queue is full, the client with the most waiting requests loses its newest request. Therefore, no
     # client can block the others.
 
     def __init__(self, purpose: str, max_waiting: int, max_wait_s: float) -> None:
-        """Create a free mutex. `purpose` completes the error message "Too many requests that …"."""
+        """Create an unlocked mutex. `purpose` completes the error message "Too many requests that …"."""
         self._purpose, self._most, self._longest = purpose, max_waiting, max_wait_s
         self._is_taken = False
         self._lock = threading.Lock()
@@ -174,7 +174,7 @@ class BoundedMutex:
     def _make_room(self, client: str) -> bool:
         """Reject the newest request of the client that has the most waiting requests, and return True.
 
-        If `client` has almost as many waiting requests itself, reject nothing and return False.
+        If `client` itself has almost as many waiting requests, reject nothing and return False.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:

@@ -184,12 +184,10 @@ class NotAllowedBySettingError(ValidationError):
 
 
 class KeyNameError(ValidationError):
-    """The query contains a key that does not exist, or that the caller is not allowed to use.
-
-    `inside` is the uid of the type or component that has no such attribute, or "" for other keys.
-    """
+    """The query contains a key that does not exist, or that the caller is not allowed to use."""
 
     def __init__(self, message: str, details: Mapping[str, Any], inside: str = "") -> None:
+        """`inside` is the uid of the type or component that lacks the attribute, or "" for other keys."""
         super().__init__(message, details)
         self.inside = inside
 
@@ -210,7 +208,7 @@ class LimitError(ValidationError):
     """The request exceeds a limit. `details.limit` names the setting."""
 
     def __init__(self, message: str, limit: str) -> None:
-        """`limit` is the setting's key under `api.limits`."""
+        """`limit` names the setting that contains the limit, such as `steps` for `api.limits.steps`."""
         super().__init__(message, {"limit": limit})
 
 
@@ -484,9 +482,10 @@ class GitTimeoutError(GitError):
 
 
 def invalid_key(key: str, path: str | None, param: str, inside: str = "") -> KeyNameError:
-    """Return Strapi's error for a query key that is unknown or forbidden.
+    """Return the error that Strapi sends for a query key that is unknown or forbidden.
 
-    `param` is the query parameter. `path` is the path to the key in it, or None at the top level.
+    `param` is the query parameter that contains the key. `path` is the path to the key in this parameter, or
+    None at the top level.
     """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(

@@ -15,7 +15,7 @@ RULE_SEVERITIES: tuple[RuleSeverity, ...] = ("off", "warning", "error")
 class Rule:
     """A rule that a site's files should follow.
 
-    The setting `check.rules` can change the severity, except if `default_severity` is "error".
+    The setting `check.rules` can change its severity, unless `default_severity` is "error".
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Authentication of callers, and their permissions."""
+"""Authentication of callers, and checks of their permissions."""

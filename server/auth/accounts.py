@@ -41,8 +41,9 @@ MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 class Token:
     """An API token, without its secret string.
 
-    - `branch_only`: whether the token does not permit writes to the served branch.
-    - `maker`: the actor who created the token, such as `user:3`, or None if a command created it.
+    - `branch_only`: whether the token can write only to branches that are not served.
+    - `maker`: the actor who created the token, such as `user:3`, or None if it was created on the command
+      line.
     """
 
     name: str
@@ -109,8 +110,8 @@ class Accounts:
     ) -> str:
         """Create a token, and return its secret string.
 
-        If `ends_by` is given, the token expires at this time at the latest. Raises SetupError if another
-        token has the same name, regardless of upper and lower case.
+        The token expires after `expires`, but no later than at the timestamp `ends_by`. Raises SetupError if
+        there is already a token with the same name, ignoring case.
         """
         # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
@@ -146,16 +147,16 @@ class Accounts:
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
         """Return the token with this secret string, or None if it is unknown or has expired.
 
-        Raises the errors of `CredentialCache.get`.
+        Raises the same errors as `CredentialCache.get`.
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
 
     @contextmanager
     def write_transaction(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Begin a write transaction. Yield a connection and an empty list.
+        """Context manager for a write transaction. Yields a connection and an empty list.
 
-        The caller must add the cache key of each changed account to the list.
+        Add the cache key of each changed account to the list, so that the account is removed from the cache.
         """
         changed: list[str] = []
         try:

@@ -20,8 +20,8 @@ MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another proce
 class AttemptLimits:
     """The maximum number of attempts within `window_s` seconds.
 
-    - `pair`: the maximum for one account from one address.
-    - `devices`: the additional attempts that an account's known devices can make.
+    - `pair`: the maximum for one account from one network address.
+    - `devices`: the number of additional attempts from devices that are known for the account.
     """
 
     pair: int
@@ -40,13 +40,16 @@ CountedKeys = Mapping[str, int]
 
 
 class AttemptLimiter:
-    """Rate limiter for one kind of attempt. Thread-safe and fork-safe."""
+    """Rate limiter for one kind of attempt, such as logins. Thread-safe and fork-safe."""
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def count_attempt(self, attempt: Attempt) -> CountedKeys | None:
-        """Count an attempt before it is made. Return None if it exceeds a limit, and must not be made."""
+        """Count an attempt before it is made, and return the keys under which it was counted.
+
+        Return None if the attempt exceeds a limit and must be rejected.
+        """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
                 return self._count(_Keys.for_attempt(self._kind, attempt))
@@ -71,7 +74,7 @@ class AttemptLimiter:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def record_success(self, attempt: Attempt, counted: CountedKeys | None = None) -> None:
-        """Remove a successful attempt from the counts, and remember its address and device as known."""
+        """Remove a successful attempt from the counts. From now on, treat its address and device as known."""
         keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)

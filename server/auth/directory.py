@@ -1,4 +1,4 @@
-"""Objects through which a site's users, tokens and logins are read and changed."""
+"""Access to a site's users, tokens and logins."""
 
 import hmac
 from contextlib import suppress
@@ -18,7 +18,7 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Objects for a site's users, tokens and logins."""
+    """Objects that read and change a site's users, tokens and logins."""
 
     accounts: Accounts
     users: Users
@@ -31,7 +31,10 @@ class Directory:
 def open_directory(
     root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
 ) -> Directory:
-    """Open the accounts of the site at `root`. Raises SetupError."""
+    """Open the accounts database and the signing key of the site at `root`.
+
+    Raises SetupError if one of them can't be used.
+    """
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
         accounts,
@@ -49,7 +52,7 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store a digest of the signing key. Return whether another digest was stored before."""
+    """Store a digest of the signing key. Return whether the previously stored digest was a different one."""
     # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

@@ -30,9 +30,9 @@ def may_see_file(actor: Actor, claim: PathClaim) -> bool:
 
 
 def require_document_source(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
-    """Raise ForbiddenError if the actor may not read the files of a content type.
+    """Raise ForbiddenError if the actor may not read the source files of a content type.
 
-    If `draft` is set, the actor must be allowed to read drafts, too.
+    If `draft` is set, the actor must also be allowed to read drafts.
     """
     # With `options.draftWhen` (`draft_key`), any file can contain a draft.
     require_source(actor, "read", schema)

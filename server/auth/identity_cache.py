@@ -33,7 +33,7 @@ class CredentialCache:
     def __init__(self, watch: ChangeDetector | None) -> None:
         """Create an empty cache.
 
-        `watch` detects changes to an SQLite file. It is None for a database server.
+        `watch` detects changes to the SQLite file. Pass None if the accounts are on a database server.
         """
         self._watch = watch
         # The cache saves 0.13 of the 0.17 ms that a repeated read with an API token takes.
@@ -44,10 +44,10 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, bypass_cache: bool = False
     ) -> T | None:
-        """Return the cached value of a key. If there is none, return the value that `read` returns.
+        """Return the value of a key from the cache. If it is missing or outdated, call `read` instead.
 
-        Raises UnavailableError. Raises NeedsThreadPool if a database server must be queried and `waits` is
-        False.
+        Raises UnavailableError if the database can't be read. Raises NeedsThreadPool if a database server
+        must be queried and `waits` is False.
         """
         if self._watch is not None:
             return self._get_unchanged(self._watch, key, read, bypass_cache=bypass_cache)

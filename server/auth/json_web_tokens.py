@@ -24,11 +24,12 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token that can't be renewed."""
+        """Return a JSON Web Token for a user. It can't be renewed."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Return the user id and the value of `sessions` in a token, or None if the token is invalid."""
+        """Return the user id and the user's `sessions` number from a token, or None if the token is invalid.
+        """
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])

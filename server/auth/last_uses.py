@@ -23,9 +23,9 @@ _SAVE = (
 
 
 class LastUses:
-    """The times at which callers were last active.
+    """The times at which callers were last active. Thread-safe.
 
-    A request never waits until a time is stored. Thread-safe.
+    Requests do not wait for the database, because a background thread stores the times.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -58,7 +58,7 @@ class LastUses:
                 timer.start()
 
     def save(self) -> None:
-        """Write the unsaved times. After a failure, the next call tries again."""
+        """Write unsaved times to the database. If this fails, the next call tries again."""
         with self._lock:
             self._writer = None
             rows = dict(self._unsaved)
@@ -74,7 +74,7 @@ class LastUses:
                 self._unsaved = {**rows, **self._unsaved}
 
     def close(self) -> None:
-        """Stop the thread that stores the times. Times that have not been stored are lost."""
+        """Stop the background thread. Times that have not been stored are lost."""
         with self._lock:
             if self._writer is not None:
                 self._writer[1].cancel()
@@ -85,7 +85,7 @@ class LastUses:
         return {**saved, **{key: noted[1] for key, noted in self._noted.items()}}
 
     def forget(self, key: str) -> None:
-        """Delete a caller's time, because the name can be reused."""
+        """Delete a caller's time, so that a new caller with the same name does not inherit it."""
         self._noted.remove(key)
         with self._lock:
             self._unsaved.pop(key, None)

@@ -1,4 +1,4 @@
-"""Data classes for logins."""
+"""Data classes for logins and login attempts."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored in login attempts, becau
 class Login:
     """A user's login.
 
-    - `sessions`: the user's `sessions` at the time of the login. If the user's `sessions` changes, the login
-      ends.
-    - `turn`: how often the login has been renewed.
+    - `sessions`: the user's `sessions` number when the login began. The login ends when the user's number
+      changes.
+    - `turn`: how many times the login has been renewed.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login attempt.
+    """A login attempt, or a request for an email.
 
     - `identifier`: the user name or email address as typed, normalized by `name_key`.
     - `device`: the id of the device, or "" if it is unknown.

@@ -1,4 +1,4 @@
-"""Logins, which clients can renew with refresh tokens if `auth.refresh` is on."""
+"""Logins, which clients can renew with refresh tokens if `auth.refresh` is enabled."""
 
 import secrets
 from dataclasses import astuple, fields
@@ -22,7 +22,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login that ends after `longest`, or after `idle` without a renewal."""
+        """Create a login that ends after `longest`, or earlier if it is not renewed within `idle`."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -44,7 +44,10 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if it has ended, or if the number of its renewals is not `turn`."""
+        """Renew a login that has been renewed `turn` times so far.
+
+        Return None if the login has ended, or if it has been renewed a different number of times.
+        """
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -61,7 +64,7 @@ class Logins:
     def get_cached(self, login_id: str, *, waits: bool = True, bypass_cache: bool = False) -> Login | None:
         """Return a login, or None if it does not exist or has ended.
 
-        Raises the errors of `CredentialCache.get`.
+        Raises the same errors as `CredentialCache.get`.
         """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, bypass_cache=bypass_cache)
         return login if login and login.expires_at > now() else None

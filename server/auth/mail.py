@@ -1,4 +1,4 @@
-"""Sending of emails. If no mail server is set, emails are written to the log instead."""
+"""Email delivery. If no mail server is configured, emails are written to the log instead."""
 
 import logging
 import os
@@ -28,7 +28,8 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Queue a function. If the queue is full, log an error instead."""
+        """Queue a function that sends an email. If the queue is full, discard the function and log an error.
+        """
         with self._lock:
             # The thread is started at first use, because threads do not survive a fork.
             if self._thread is None:
@@ -49,9 +50,9 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send an email. If no mail server is set, write the email to the log instead.
+    """Send an email. If no mail server is configured, write the email to the log instead.
 
-    Return False if sending the email fails.
+    Return False if the email can't be sent.
     """
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to

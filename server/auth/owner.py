@@ -14,7 +14,7 @@ OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time key, valid for KEY_TTL_S seconds. Raises OSError."""
+    """Create a one-time key that is valid for KEY_TTL_S seconds. Raises OSError if it can't be stored."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:
@@ -25,9 +25,9 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange a key for a session's secret string.
+    """Exchange a one-time key for the secret string of a new session.
 
-    Return None if the key is unknown or has expired. Raises OSError.
+    Return None if the key is unknown or has expired. Raises OSError if the session can't be stored.
     """
     folder, session = _make_folder(root), SESSION_PREFIX + secrets.token_urlsafe(32)
     path = _file(folder, key, "key")

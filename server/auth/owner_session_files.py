@@ -18,7 +18,10 @@ def age_of(path: Path) -> float:
 
 
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Delete expired sessions and one-time keys. Return the number of deleted files."""
+    """Delete one-time keys that have expired, and sessions that are older than `lifetime_s` seconds.
+
+    Return the number of deleted files.
+    """
     removed = 0
     for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):

@@ -21,7 +21,10 @@ def hash_password(text: str) -> str:
 
 
 def check_password(stored_hash: str | None, text: str) -> bool:
-    """Return whether a password matches. Raises BusyError if too many requests are waiting."""
+    """Return whether a password matches a stored hash. If the hash is None, return False.
+
+    Raises BusyError if too many requests are waiting.
+    """
     try:
         with _TURNS:
             return _HASHER.verify(stored_hash or _NOBODY, text) and stored_hash is not None

@@ -25,8 +25,8 @@ class Actor:
     """The sender of a request.
 
     - `everything`: whether the actor has all permissions.
-    - `reading`: whether the actor has the permissions for all READ_ACTIONS.
-    - `branch_only`: whether the actor must not write to the served branch.
+    - `reading`: whether the actor may perform all READ_ACTIONS.
+    - `branch_only`: whether the actor can write only to branches that are not served.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Actor:
 def forbidden(actor: Actor, subject: str, action: str, *, is_type: bool = True) -> ForbiddenError:
     """Return the error for an actor who lacks a permission.
 
-    If the actor is the public, or can't see the content type, the error's details do not name the permission.
-    If `subject` is not a content type, pass `is_type=False`.
+    The error's details name the permission, unless the actor is the public or can't see the content type.
+    Pass `is_type=False` if `subject` is not a content type.
     """
     permission = f"{subject}.{action}"
     is_seen = not is_type or any(p.startswith(f"{subject}.") for p in actor.permissions) or actor.reading
@@ -90,7 +90,8 @@ def may_source(actor: Actor, action: str, schema: Schema) -> bool:
 
 
 def has_site_permission(actor: Actor, subject: str, action: str, schema: Schema) -> bool:
-    """Return whether the actor has a permission outside content types, such as `branch.find`."""
+    """Return whether the actor has a permission that does not concern a content type, such as `branch.find`.
+    """
     # If a content type has the same name, permissions such as `branch.find` refer only to that content type.
     if subject in schema.subjects and not (actor.everything or actor.reading):
         return False

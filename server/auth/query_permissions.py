@@ -25,8 +25,9 @@ from server.schema.model import Attribute, Schema, Type
 def narrow_query(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """Return the query, restricted to what the actor may read.
 
-    If `own_draft` is set, the query reads a draft that the actor has just written. Raises ForbiddenError if
-    drafts are hidden from the actor, and KeyNameError if the actor may not use a key in a filter or sort.
+    Set `own_draft` if the query reads a draft that the actor has just written. Raises ForbiddenError if the
+    query reads drafts that the actor may not read, and KeyNameError if a filter or sort contains a key that
+    the actor may not use.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):

@@ -46,8 +46,8 @@ def _role(name: str) -> Role:
 def resolve_role(settings: Settings, reference: object, *, strict: bool = False) -> Role | None:
     """Return the role that a request refers to, or None if there is no such role.
 
-    `reference` is a name, a documentId, an id, or `{"connect": [{"id": 1}]}`. If `strict` is set, the result
-    is also None if a part of the reference matches no role, or if its parts match different roles.
+    `reference` is a name, a documentId, an id, or an object such as `{"connect": [{"id": 1}]}`. If `strict`
+    is set, and an object contains both an `id` and a `documentId`, both must refer to the same role.
     """
     if isinstance(reference, dict):
         reference = next((reference[name] for name in ("connect", "set") if name in reference), reference)

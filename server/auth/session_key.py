@@ -22,7 +22,7 @@ PREVIOUS_KEY_FILE = "jwt.previous.key"
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The previous signing key, valid until `until_s` (Unix time)."""
+    """The previous signing key, which is accepted until `until_s` (Unix time)."""
 
     text: str
     until_s: float
@@ -32,7 +32,10 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """Return the signing key. If there is none, create a file that contains a new key. Raises SetupError."""
+    """Return the signing key. If there is none, create a file that contains a new key.
+
+    Raises SetupError if the key is too short, or if its file can't be read or created.
+    """
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
     try:
@@ -66,7 +69,10 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous key, or None if there is none or its grace period has ended. Raises SetupError."""
+    """Return the previous key, or None if there is none or its grace period has ended.
+
+    Raises SetupError if an environment variable contains a key that is too short.
+    """
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
         return PreviousKey(given, float("inf")) if given else None
@@ -79,9 +85,9 @@ def previous_key(root: Path) -> PreviousKey | None:
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Replace the signing key. Tokens that are signed with the old key remain valid for `grace_s` seconds.
+    """Replace the signing key. Tokens signed with the old key remain valid for `grace_s` seconds.
 
-    Raises SetupError, for example if an environment variable contains the key.
+    Raises SetupError if the key is set by an environment variable, or if the key's files can't be written.
     """
     # The old key is saved first, so tokens remain valid even if the replacement is interrupted.
     if os.environ.get(KEY_VARIABLE) is not None:

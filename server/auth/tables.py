@@ -52,7 +52,7 @@ ADDED_COLUMNS = {
 
 
 def migrate_tables(connection: Connection) -> None:
-    """Add missing columns and the initial rows."""
+    """Add missing columns to the tables, and insert the initial rows if they are missing."""
     for table, columns in ADDED_COLUMNS.items():
         there = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
         for name, kind in columns.items():

@@ -45,11 +45,11 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class UserChanges:
-    """Changes to users since a version.
+    """The changes to users since an earlier version number.
 
     - `users`: the users that have changed.
-    - `count`: the number of all users.
-    - `version`: the current version.
+    - `count`: the total number of users.
+    - `version`: the current version number.
     """
 
     users: list[User]
@@ -58,7 +58,7 @@ class UserChanges:
 
 
 def violated_rule(name: str, value: str, min_chars: int = 1) -> str:
-    """Return the rule that a value violates, such as "must be a valid email".
+    """Return the rule that the value of a field violates, such as "must be a valid email".
 
     Return "" if the value is valid.
     """
@@ -91,7 +91,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return the fields of a user that responses to a login contain."""
+    """Return the JSON object that represents the user in a login response."""
     return {
         "id": user.id,
         "documentId": user.document_id,

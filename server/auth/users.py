@@ -82,7 +82,7 @@ class Users:
 
     @contextmanager
     def _write_transaction(self, user_id: int | None = None) -> Iterator[Connection]:
-        """Begin a transaction that changes a user, or adds one if `user_id` is None."""
+        """Context manager for a transaction that changes a user, or adds one if `user_id` is None."""
         with self._accounts.write_transaction() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
             connection.execute("UPDATE versions SET number = number + 1 WHERE name = 'users'")
@@ -102,12 +102,12 @@ class Users:
 
     @contextmanager
     def locked(self) -> Iterator[dict[str, int]]:
-        """Prevent changes to users until the context ends. Yield the number of users by role."""
+        """Context manager that prevents changes to users. Yields the number of users by role."""
         with self.engine.writing(lock_statement=_LOCK) as connection:
             yield _count_by_role(connection)
 
     def changes(self, version: int) -> UserChanges:
-        """Return the users that have changed since a version. Since version 0, all users have changed."""
+        """Return the users that have changed since a version number. For 0, return all users."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -123,7 +123,10 @@ class Users:
         return _user(row) if row else None
 
     def get_cached(self, user_id: int, *, waits: bool = True, bypass_cache: bool = False) -> User | None:
-        """Return a user, or None if there is no such user. Raises the errors of `CredentialCache.get`."""
+        """Return a user, or None if there is no such user.
+
+        Raises the same errors as `CredentialCache.get`.
+        """
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, bypass_cache=bypass_cache)
 
     def _read(self, key: str) -> User | None:
@@ -134,7 +137,7 @@ class Users:
         return _user(row[1:]) if row else None
 
     def find_by_identifier(self, identifier: str) -> User | None:
-        """Find a user by name or email. Look-alike names count as equal."""
+        """Find a user by name or email address. Look-alike names count as equal."""
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases of older releases, the names of two users can look alike. In that case, only the older
@@ -167,7 +170,11 @@ class Users:
         blocked: bool = False,
         reset_code: str = "",
     ) -> User:
-        """Create a user. Raises DuplicateUserError or ValidationError."""
+        """Create a user.
+
+        Raises DuplicateUserError if the name or the email address is taken, and ValidationError if the role
+        does not exist.
+        """
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
@@ -197,9 +204,9 @@ class Users:
             return user
 
     def invite(self, username: str, email: str, *, role: str) -> tuple[User, str]:
-        """Create a user without a password. Return the user and the code for the invitation.
+        """Create a user without a password. Return the user and the invitation code.
 
-        Raises DuplicateUserError or ValidationError.
+        Raises the same errors as `create`.
         """
         code = _new_code(INVITATION_CODE_TTL_HOURS)
         return self.create(username, email, None, role=role, confirmed=True, reset_code=code), code
@@ -214,10 +221,10 @@ class Users:
     def update(self, user_id: int, values: dict[str, Any], if_match: str = "") -> User | None:
         """Change columns of a user. Return the user, or None if there is no such user.
 
-        If the password or the role changes, or if the user is blocked or unblocked, all sessions of the user
-        end, and the codes sent to the user become invalid. If `if_match` is not "", it must be equal to the
-        user's `updated_at`; otherwise, PreconditionError is raised. Raises DuplicateUserError or
-        ValidationError.
+        If the password or the role changes, or if the user is blocked or unblocked, all of the user's
+        sessions end, and a password reset code sent to the user becomes invalid. Raises PreconditionError if
+        `if_match` is not "" and differs from the user's `updated_at`. Also raises the same errors as
+        `create`.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -292,16 +299,19 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Use up a password reset code. Return its user, or None if the code is invalid or has expired."""
+        """Use up a password reset code, and return its user.
+
+        Return None if the code is invalid or has expired.
+        """
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Mark the email address of the user with this code as confirmed.
+        """Use up a confirmation code: mark its user's email address as confirmed.
 
-        Return the user as it was before the change, or None if the code is invalid or has expired.
+        Return the user as read before this change, or None if the code is invalid or has expired.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 

@@ -1,6 +1,6 @@
-"""Bounds of the values that settings can be set to over HTTP.
+"""Bounds on the values that API clients can give to settings.
 
-They do not apply to values written in site.yaml.
+They do not apply to values that are edited in site.yaml directly.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ MIN_KEPT, MAX_KEPT = (timedelta(hours=1), 100), (timedelta(days=3650), 10_000_00
 
 
 def violated_bound(key: SettingKey, value: Any) -> str:
-    """Return the bound that a value violates, such as `be from 1 to 10`.
+    """Return the rule that a value violates, worded to follow "must", such as `be from 1 to 10`.
 
     Return "" if the value is within its bounds.
     """

@@ -13,7 +13,7 @@ MIN_BYTES = 16_000
 
 
 class WriteMode(StrEnum):
-    """Where agents' writes go: to their own branch, to the served branch, or nowhere."""
+    """Destination of agents' writes: their own branch, the served branch, or none."""
 
     BRANCH = "branch"
     DIRECT = "direct"
@@ -21,7 +21,8 @@ class WriteMode(StrEnum):
 
 
 class ResultText(StrEnum):
-    """The text in a tool's result. Clients that support structured content get that, too."""
+    """Content of the text in a tool's result: JSON or a summary. The result also contains structured content.
+    """
 
     JSON = "json"
     SUMMARY = "summary"
@@ -81,7 +82,9 @@ def read_result_text(file: ConfigFile, default: ResultText, *key_path: str) -> R
 
 
 def read_branch_pattern(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read the pattern for names of agents' branches. It must contain `{caller}`."""
+    """Read the pattern for the names of agents' branches. Raises SetupError if it does not contain
+    `{caller}`.
+    """
     name = values.text(file, default, *key_path)
     if CALLER_PLACEHOLDER not in name:
         raise file.refuse_value(

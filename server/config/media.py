@@ -27,7 +27,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class TransformSettings:
-    """Settings for image transformations. An empty tuple allows all values."""
+    """Settings for image transformations. If `widths` or `qualities` is empty, all values are allowed."""
 
     enabled: bool = setting(
         True, "flag", "Whether `/uploads/…?width=…` transforms images ([more](images.md))."
@@ -120,7 +120,7 @@ def store(file: ConfigFile, default: str, *key_path: str) -> str:
 def web_url(file: ConfigFile, default: str, *key_path: str) -> str:
     """Read an HTTP or HTTPS URL, and return it without its trailing slash.
 
-    Raises SetupError if it is not such a URL, or if it contains credentials or a query.
+    Raises SetupError if the value is not such a URL, or if the URL contains credentials or a query.
     """
     written = values.text(file, default, *key_path)
     if not written:
@@ -168,7 +168,7 @@ def check_number_lists(settings: TransformSettings, file: ConfigFile) -> Iterato
 
 
 def check_preset_sizes(settings: MediaSettings, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each preset or named format that exceeds `max_edge`."""
+    """Yield an error for each preset or named format whose width or height exceeds `max_edge`."""
     presets, most = settings.transform.presets, settings.transform.max_edge
     named: list[tuple[KeyPath, Transformation]] = [
         *((("media", "transform", "presets", name), wanted) for name, wanted in presets.items()),
@@ -184,7 +184,7 @@ def check_preset_sizes(settings: MediaSettings, file: ConfigFile) -> Iterator[Se
 
 
 def check_storage(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each storage setting that contradicts another."""
+    """Yield an error for each storage setting that requires another setting which is missing."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(
@@ -207,7 +207,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # needs no escaping in UR
 
 
 def read_numbers(file: ConfigFile, default: tuple[int, ...], *key_path: str) -> tuple[int, ...]:
-    """Read positive integers, and return them in ascending order. Return `default` for `any`."""
+    """Read a list of positive integers, and return it in ascending order. Return `default` for `any`."""
     written = file.get(*key_path)
     if is_null(written) or (isinstance(written, str) and written == ANY):
         return default
@@ -234,7 +234,7 @@ def read_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> 
 
 
 def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
-    """Read a named transformation. Raises SetupError."""
+    """Read a named transformation. Raises SetupError if it is invalid."""
     known = [name for name in PARAMETERS if name != PRESET]
     parameters: dict[str, str] = {}
     for name in read_section(file, *key_path):
@@ -256,7 +256,7 @@ def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
 
 
 def read_named_format(file: ConfigFile, *key_path: str) -> Transformation:
-    """Read a transformation in `media.formats`. Raises SetupError."""
+    """Read a transformation in `media.formats`. Raises SetupError if it or its name is invalid."""
     name = str(key_path[-1])
     if name in UPLOAD_FORMATS:
         what = f'media.formats can\'t contain "{name}", which is the name of a variant from the upload'

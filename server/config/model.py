@@ -25,14 +25,14 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """Format of API responses. V4 nests fields in `data` and `attributes`."""
+    """Structure of API responses: as in Strapi 5, or as in Strapi 4 (nested in `data` and `attributes`)."""
 
     V5 = "v5"
     V4 = "v4"
 
 
 class TimestampSource(StrEnum):
-    """Source of documents' timestamps."""
+    """Source of documents' timestamps: the files or the git history."""
 
     FILE = "file"
     GIT = "git"
@@ -40,7 +40,7 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """Export settings for a content type. `parameters` contains nested query parameters."""
+    """Export settings for a content type. `parameters` contains query parameters as nested dictionaries."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
@@ -48,7 +48,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """A request to the API whose response is added to the export."""
+    """An additional API request whose response is included in the export."""
 
     request: str
     line: int | None = None
@@ -59,7 +59,7 @@ class Preview:
     """Settings for the preview of a content type.
 
     - `url`: the URL of the preview, with placeholders such as `{locale}`.
-    - `unmarked`: the attributes whose strings contain no source maps.
+    - `unmarked`: the paths of attributes whose strings get no source maps in previews.
     """
 
     # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.
@@ -98,7 +98,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """Numbers of documents per page."""
+    """Default and maximum number of documents per page."""
 
     default: int = setting(
         25,
@@ -156,7 +156,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """Settings of the REST API."""
+    """Settings for the REST API."""
 
     page_size: PageSizeSettings = PageSizeSettings()
     populate_with_pagination: bool = setting(
@@ -334,7 +334,7 @@ class GitSettings:
 
 @dataclass(frozen=True, slots=True)
 class BranchSettings:
-    """Limits on git branches."""
+    """Limit on the number of git branches."""
 
     max: int = setting(
         500,

@@ -34,7 +34,7 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """URL patterns by locale. The pattern for EVERY_LOCALE is used for locales that have no pattern."""
+    """URL patterns by locale. Locales without a pattern of their own use the pattern for EVERY_LOCALE."""
 
     patterns: Mapping[str, str]
 
@@ -52,7 +52,7 @@ class PublicUrl:
 
 
 def read_public_url(file: ConfigFile, *key_path: str) -> PublicUrl:
-    """Read the public URL of a content type. Raises SetupError."""
+    """Read the public URL of a content type. Raises SetupError if it is invalid."""
     if not isinstance(file.get(*key_path), dict):
         return PublicUrl({EVERY_LOCALE: _url(file, *key_path)})
     if key_path[-1] == MEDIA_URL:
@@ -128,8 +128,8 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
 class Feed:
     """Settings for one feed.
 
-    - `parameters`: nested query parameters.
-    - `item`: for each of ITEM_KEYS, the attribute that provides its value.
+    - `parameters`: query parameters, as nested dictionaries.
+    - `item`: the names of the attributes that provide the values of ITEM_KEYS.
     """
 
     types: tuple[str, ...]
@@ -145,7 +145,7 @@ class Feed:
 
 
 def read_feed(file: ConfigFile, *key_path: str) -> Feed:
-    """Read the settings for one feed. Raises SetupError."""
+    """Read the settings for one feed. Raises SetupError if they are invalid."""
     if not _NAME.fullmatch(key_path[-1]):
         what = f'"{key_path[-1]}" is not a valid name for a feed'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *key_path)
@@ -222,7 +222,10 @@ REDIRECT_FILES: Mapping[str, str] = {
 
 
 def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read the formats in which redirects are exported. Raises SetupError."""
+    """Read the formats in which redirects are exported.
+
+    Raises SetupError if a format is unknown, or if two formats would write the same file.
+    """
     formats = values.text_or_texts(file, default, *key_path)
     written: dict[str, str] = {}
     for i, format_ in enumerate(formats):
@@ -247,7 +250,7 @@ OddName = tuple[str, str, KeyPath]
 def check_url_names(
     urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield a problem for each unknown name in `urls`."""
+    """Yield a problem for each unknown content type, locale and placeholder in `urls`."""
     for name, url in urls.items():
         if name == MEDIA_URL:
             continue
@@ -269,7 +272,10 @@ def check_url_names(
 def check_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield a problem for each unknown name, and for each content type in a feed that has no public URL."""
+    """Yield a problem for each unknown name in `feeds`.
+
+    Content types without an entry in `urls` are problems, too, because their feeds would be empty.
+    """
     for name, feed in feeds.items():
         for i, locale in enumerate(feed.locales):
             if locale not in (*locales, EVERY):

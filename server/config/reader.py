@@ -52,9 +52,9 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Return a site's settings, and all errors in site.yaml.
+    """Return a site's settings, and a list of all errors in site.yaml.
 
-    Invalid values are replaced by their defaults.
+    Settings with invalid values have their defaults.
     """
     try:
         return survey_file(read_config_file(root, FILE, optional=True))
@@ -80,7 +80,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each unknown key, and the keys that are allowed there."""
+    """Yield the path of each unknown key, and the names of the keys that are allowed in its place."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -341,7 +341,8 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return a warning for each unknown role and content type in the settings."""
+    """Return a warning for each unknown content type in the settings, and for each misspelled built-in role.
+    """
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):

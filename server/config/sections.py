@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def read_type(file: ConfigFile, *key_path: str) -> TypeExport:
-    """Read the export settings for a content type. Raises SetupError."""
+    """Read the export settings for a content type. Raises SetupError if they are invalid."""
     parameters: dict[str, Any] = {}
     for key, value in read_section(file, *key_path).items():
         if key not in TYPE_KEYS:
@@ -44,7 +44,7 @@ def read_type(file: ConfigFile, *key_path: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *key_path: str) -> QueryExport:
-    """Read an extra request to export. Raises SetupError."""
+    """Read an additional API request to export. Raises SetupError if its name or path is invalid."""
     if not _NAME.fullmatch(key_path[-1]):
         what = f'"{key_path[-1]}" is not a valid name for a query in export.queries'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *key_path)
@@ -76,7 +76,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *key_path: str) -> Preview:
-    """Read the preview settings for a content type. Raises SetupError."""
+    """Read the preview settings for a content type. Raises SetupError if they are invalid."""
     if isinstance(file.get(*key_path), str):
         return Preview(_address(file, *key_path))
     section = values.read_section(file, *key_path)
@@ -103,7 +103,8 @@ def _address(file: ConfigFile, *key_path: str) -> str:
 def check_preview_names(
     previews: Mapping[str, Preview], schema: Schema
 ) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield (message, fix, key path) for each unknown name in `preview`."""
+    """Yield (message, fix, key path) for each unknown content type, placeholder and attribute in `preview`.
+    """
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:

@@ -1,4 +1,4 @@
-"""Declaration of the settings in site.yaml."""
+"""Metadata about the settings in site.yaml."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """A key in site.yaml.
+    """A setting's key in site.yaml, with metadata.
 
-    - `value_type`: a key of `reader.READERS` or `reader.ENTRIES`.
-    - `attributes`: the path of the setting in `Settings`.
+    - `value_type`: the name of the setting's reader in `reader.READERS` or `reader.ENTRIES`.
+    - `attributes`: the path of the setting's value in `Settings`.
     - `editable`: whether the API can change the setting.
-    - `secret`: whether the API must not show the setting.
+    - `secret`: whether the API hides the setting's value.
     - `bounds`: the lowest and highest value that the API accepts, written as in site.yaml.
-    - `restart`: whether a change has an effect only after a restart.
+    - `restart`: whether a change takes effect only after a restart.
     """
 
     name: str
@@ -43,7 +43,7 @@ def setting(
     restart: bool = False,
     bounds: tuple[str, str] | None = None,
 ) -> Any:
-    """Return a dataclass field that declares a setting. The parameters are explained in SettingKey."""
+    """Return a dataclass field that declares a setting. SettingKey explains the parameters."""
     declared = SettingKey(
         key,
         value_type,

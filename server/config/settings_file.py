@@ -1,4 +1,4 @@
-"""Functions that change values in the text of site.yaml, and keep all other lines."""
+"""Functions that change settings in the text of site.yaml, or hide the secrets in it."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -62,10 +62,10 @@ def _as_json(tree: Tree, is_typed: bool) -> Any:
 
 
 def change_settings_text(text: str, changes: Mapping[Path, Any], *, prune: bool = True) -> str:
-    """Return the text of site.yaml with changed values. If a value is REMOVE, its key is removed.
+    """Return the text of site.yaml with changed values. All other lines stay the same.
 
-    If `prune` is set, sections that become empty are removed. Raises ConflictError if the text can't be
-    parsed or changed.
+    `changes` maps the path of each setting to its new value, or to REMOVE. If `prune` is set, sections that
+    become empty are removed. Raises ConflictError if the text can't be parsed or changed.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     try:
@@ -121,11 +121,12 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 
 
 def mask_settings_text(text: str, sent: Collection[str] | None = None, other: str = "") -> str:
-    """Return the text of site.yaml, in which values that can be secret are hidden. Raises SyntaxProblem.
+    """Return the text of site.yaml, but hide values that can be secret.
 
-    If `sent` is None, the whole section of webhooks is hidden. Otherwise, only some of its values are hidden:
-    secrets, comments, and all header values and ends of URLs that are not in `sent`. `other` is another
-    version of the text. Comments on webhooks in that version are hidden, too.
+    By default, the whole section `webhooks` is hidden. If `sent` is given, only secrets and comments are
+    hidden in this section, and those header values and ends of URLs that are not in `sent`. `other` is
+    another version of the text: comments on webhooks in that version are hidden, too. Raises SyntaxProblem if
+    a text can't be parsed.
     """
     root, hidden = _nodes(text), list[tuple[Node, str]]()
     if root:
@@ -168,7 +169,10 @@ def _comments(text: str, root: Node | None, hidden: Iterable[Replacement] = ()) 
 
 
 def _is_on_webhooks(text: str, root: Node | None, comment: int) -> bool:
-    """Return whether a comment is in the section of webhooks, or in the lines right above it."""
+    """Return whether a comment is in the section `webhooks`, or in the lines directly above it.
+
+    `comment` is the position at which the comment begins.
+    """
     keys = root.keys if root else ()
     for key in (key for key in keys if key.value == WEBHOOKS):
         end = min((other.start for other in keys if other.start > key.start), default=len(text))
@@ -192,7 +196,7 @@ def _scalar_spans(text: str, node: Node) -> Iterator[tuple[int, int]]:
 
 
 def _webhook_secrets(webhooks: Node, sent: Collection[str]) -> Iterator[tuple[Node, str]]:
-    """Yield webhooks' values that can contain secrets, and their replacements."""
+    """Yield each value in the section `webhooks` that can contain a secret, and the text that replaces it."""
     if webhooks.kind != "list":
         yield webhooks, HIDDEN
     for webhook in webhooks.items if webhooks.kind == "list" else ():

@@ -54,7 +54,7 @@ _FORMAT_NAMES: Mapping[str, str] = {name: name for name in (AUTO, *MEDIA_TYPES)}
 
 
 class TransformationError(ValueError):
-    """Error for an invalid parameter, as `PARAMETER must be … (found …)`."""
+    """An invalid parameter. The message has the form `PARAMETER must be … (found …)`."""
 
     def __init__(self, name: str, expected: str, found: str | None) -> None:
         self.name, self.expected = name, expected
@@ -63,15 +63,16 @@ class TransformationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """A transformation of an image that is requested. Widths and heights are in CSS pixels.
+    """A requested transformation of an image. Widths and heights are in CSS pixels.
 
-    - `format`: a key of MEDIA_TYPES, AUTO, or "" for the format of the image.
+    - `format`: a key of MEDIA_TYPES, AUTO, or "" for the format of the original image.
     - `dpr`: the number of pixels for each CSS pixel.
-    - `focus`: the point to keep, as fractions of width and height, or None for the focal point of the image.
-    - `ratio`: width divided by height. It is used if one of them is None.
-    - `width_range`, `height_range`: bounds of a width or height that is None. Beyond them, the image is
-      cropped.
-    - `rectangle`: left, top, width and height of a part of the image, in the image's pixels.
+    - `focus`: the point to keep in view, as fractions of width and height, or None for the image's focal
+      point.
+    - `ratio`: width divided by height. If only one of them is set, the other is computed from it.
+    - `width_range`, `height_range`: the minimum and maximum of a width or height that is None. The image is
+      cropped to fit them.
+    - `rectangle`: left, top, width and height of the part to use, in the pixels of the original image.
     - `keeps_detail`: whether to keep the part with the most detail, instead of the part around `focus`.
     """
 
@@ -269,7 +270,7 @@ def read_transformation(
 ) -> Transformation | None:
     """Return the requested transformation, or None if no parameter requests one.
 
-    Raises TransformationError.
+    Raises TransformationError if a parameter is invalid.
     """
     asked: dict[str, tuple[str, str]] = {}
     for name in PARAMETERS:
@@ -292,9 +293,9 @@ def read_transformation(
 
 
 def _apply_size_limits(transformation: Transformation) -> Transformation:
-    """Apply the ranges of width and height.
+    """Limit the width and height to their ranges.
 
-    Ranges that depend on the ratio of the image are kept for later.
+    Ranges that depend on the ratio of the original image are kept, so that they can be applied later.
     """
     width, height, across, down = (
         transformation.width,
@@ -335,7 +336,7 @@ def _no_preset() -> Transformation:
 
 
 def canonical_key(transformation: Transformation) -> str:
-    """Return a key for caches.
+    """Return a cache key.
 
     Equivalent transformations, such as `width=800&dpr=2` and `width=1600`, have the same key.
     """

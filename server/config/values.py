@@ -28,7 +28,7 @@ _MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates only go up to the
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse a duration such as `90m`. Raises ValueError."""
+    """Parse a duration such as `90m`. Raises ValueError if the text is not a duration."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
     if not timedelta() < duration <= _MAX_DURATION:
@@ -125,7 +125,7 @@ def read_duration(file: ConfigFile, default: timedelta, *key_path: str) -> timed
 
 
 def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
-    """Read the time after which writes are committed. It is zero for `each`, and `default` for `off`."""
+    """Read the delay before writes are committed. It is zero for `each`, and `default` for `off`."""
     written = text(file, "", *key_path)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -139,9 +139,9 @@ def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: st
 def read_retention(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept.
+    """Read how long events are kept: the maximum age and the maximum number of events.
 
-    Return either a maximum age and None, or None and a maximum number of events.
+    The value in site.yaml sets only one of them. The other one is None.
     """
     written = file.get(*key_path)
     if is_null(written):
@@ -168,7 +168,10 @@ def rate(file: ConfigFile, default: str, *key_path: str) -> str:
 
 
 def parse_rate(text: str) -> tuple[int, timedelta]:
-    """Parse a rate such as `100 per minute` into number and period. Raises ValueError."""
+    """Parse a rate such as `100 per minute`. Return the number of requests and the period.
+
+    Raises ValueError if the text is not a rate.
+    """
     matched = _RATE.fullmatch(text)
     if not matched:
         raise ValueError(text)
@@ -176,7 +179,7 @@ def parse_rate(text: str) -> tuple[int, timedelta]:
 
 
 def read_rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read `memory` or the URL of a Redis server."""
+    """Read `memory`, the URL of a Redis server, or `env:NAME`."""
     written = text(file, default, *key_path)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
@@ -215,7 +218,7 @@ def text_or_texts(file: ConfigFile, default: tuple[str, ...], *key_path: str) ->
 
 
 def read_origins(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read `*`, or a list of origins."""
+    """Read a list of origins, or `*` for all origins."""
     written = text_or_texts(file, default, *key_path)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):

@@ -69,7 +69,7 @@ _SECRET_PATHS = (("url",), ("headers",), ("secret",))
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Settings for one webhook. An empty filter, such as `events`, matches everything."""
+    """Settings for one webhook. If a filter, such as `events`, is empty, it matches everything."""
 
     # `lines` contains the number of the line in site.yaml for each key.
 
@@ -90,7 +90,7 @@ class Webhook:
 
 
 def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *key_path: str) -> tuple[Webhook, ...]:
-    """Read all webhooks. Raises SetupError."""
+    """Read all webhooks. Raises SetupError if a webhook is invalid, or if two have the same name."""
     found: dict[str, Webhook] = {}
     for entry in file.entries(*key_path):
         webhook = _webhook(replace(entry, secret_paths=_SECRET_PATHS))
@@ -200,7 +200,7 @@ def _wrong_variable(value: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """Return an error message if a URL is invalid, and "" otherwise."""
+    """Return what is wrong with a webhook's URL, such as "is missing", or "" if the URL is valid."""
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -225,7 +225,7 @@ def origin_of(url: str) -> str:
 
 
 def shown_url(url: str) -> str:
-    """Return a URL up to its host. The rest can contain a secret."""
+    """Return a URL up to its host. Everything after the host is hidden, because it can contain a secret."""
     if url.startswith("env:"):
         return url
     parts = urlsplit(url)
@@ -233,7 +233,8 @@ def shown_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """Return an error message if a secret is invalid, and "" otherwise."""
+    """Return what is wrong with a webhook's secret, worded as in "must be …", or "" if the secret is valid.
+    """
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):
@@ -250,7 +251,10 @@ def check_header(value: str) -> str:
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Replace each `env:NAME` with the variable's value. Raises SetupError."""
+    """Replace each `env:NAME` in a webhook's settings with the value of the environment variable.
+
+    Raises SetupError if a variable is not set, or if its value is invalid.
+    """
 
     def value(key: str, written: str, check: Callable[[str], str]) -> str:
         matched = _VARIABLE.fullmatch(written)
@@ -281,7 +285,7 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
 
 
 def without_variable(error: SetupError) -> SetupError:
-    """Remove the variable's name from an error, for callers of the API."""
+    """Return the error without the name of the environment variable, which API clients must not see."""
     what = "an environment variable that a webhook uses is not set or has an invalid value"
     return SetupError(error.path, error.line, what, error.fix)
 
@@ -293,7 +297,7 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
 
 
 def read_hosts(file: ConfigFile, default: tuple[str, ...], *key_path: str) -> tuple[str, ...]:
-    """Read a list of hosts, with or without ports, in lower case."""
+    """Read a list of hosts, with or without ports, and return them in lower case."""
     written: tuple[Any, ...] = values.text_or_texts(file, default, *key_path)
     hosts = [None if is_null(host) else _host(host) for host in written]
     for i, host in enumerate(hosts):

@@ -1,1 +1,1 @@
-"""Query parser: checks parameters against the schema."""
+"""Parser that checks query parameters against the schema."""

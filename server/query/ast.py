@@ -1,6 +1,6 @@
 """Immutable syntax tree of a valid query.
 
-Classes of which there are many instances are named tuples, for speed.
+Classes with many instances are named tuples, for speed.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Comparison of a column with an operand.
+    """Comparison of an attribute's value with an operand.
 
-    If the value is null, only `$null` and `$notNull` can match, even if `negated` is set.
+    A null value matches only `$null` and `$notNull`, even if `negated` is set.
     """
 
     attribute: Attribute
@@ -27,7 +27,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class EmptyAttribute:
-    """Condition that an attribute is empty (`null`) or not empty."""
+    """Condition that a relation, media field or component is empty (if `null` is set) or not empty."""
 
     attribute: Attribute
     column_index: int
@@ -38,7 +38,7 @@ class EmptyAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RelatedMatch:
-    """Condition that a related item matches `inner`."""
+    """Condition that at least one item in a relation, media field or component matches `inner`."""
 
     attribute: Attribute
     column_index: int
@@ -77,7 +77,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Sort key such as `author.name:desc`. `steps` lead to the attribute."""
+    """Sort key such as `author.name:desc`. `steps` is the path to the attribute (here, `author`)."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -102,9 +102,10 @@ ALL_FIELDS = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Populated attribute. If `attribute` is None, it is `localizations`.
+    """A populated attribute. For `localizations`, `attribute` is None.
 
-    The keys of `selections` are uids. If `count` is set, only the number of items is returned.
+    `selections` maps the uid of each possible target type to its selection. If `count` is set, only the
+    number of items is returned.
     """
 
     name: str
@@ -115,9 +116,9 @@ class Node:
 
 
 class Page(NamedTuple):
-    """Range of a list. If the range was requested by its offset, `page` is None.
+    """The requested part of a list. If the request contains `start` or `limit`, `page` is None.
 
-    If `with_count` is set, the total number of items is returned too.
+    If `with_count` is set, the total number of items is returned, too.
     """
 
     start: int
@@ -127,9 +128,9 @@ class Page(NamedTuple):
 
 
 class Query(NamedTuple):
-    """Request for documents of one type. If `locales` is None, the default locale is used.
+    """Request for documents of one content type. If `locales` is None, the default locale is used.
 
-    `drafts` contains the uids of the types whose drafts are read. `text` is the value of `_q`.
+    `drafts` contains the uids of the content types whose drafts are read. `text` is the value of `_q`.
     """
 
     type: Type

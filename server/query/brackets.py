@@ -1,4 +1,4 @@
-"""Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, as in JavaScript's `qs`."""
+"""Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, as in the JavaScript library `qs`."""
 
 import re
 from collections.abc import Iterable
@@ -14,11 +14,11 @@ _MISSING_ITEM = object()  # placeholder for a missing index, such as index 0 in 
 
 
 class _LongList(dict[str, Any]):
-    """List with more than MAX_LIST_ITEMS items, as a dictionary by index. The library `qs` does the same."""
+    """List with more than MAX_LIST_ITEMS items, stored as a dictionary by index, as in the library `qs`."""
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse parts such as `key=value`. If a part has no `=`, its value is None.
+    """Parse the parts of a query string, such as `key=value`. The value of a part without `=` is None.
 
     Brackets in keys must not be percent-encoded.
     """
@@ -43,7 +43,7 @@ def _text(part: str) -> str:
 
 
 def _nest_value(key: str, value: Any) -> Any:
-    """Nest a value: `a[b][]` gives `{"a": {"b": [value]}}`."""
+    """Convert a key and its value to nested objects: `a[b][]` gives `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":

@@ -1,6 +1,7 @@
 """Parser for `filters`.
 
-Only comparisons are negated: `$not[tags][name]=red` matches documents with a tag that is not red.
+`$not` negates the comparisons inside it: `$not[tags][name]=red` matches documents with at least one tag that
+is not red.
 """
 
 import re
@@ -25,7 +26,9 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse filters. `param` is the parameter's name for error messages. Raises ValidationError."""
+    """Parse filters. Raises ValidationError if they are invalid. `param` is the name to use in error
+    messages.
+    """
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -38,9 +41,9 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter.
+    """Parser for the filters in one query parameter.
 
-    In its methods, `negated` is True inside an odd number of `$not` operators.
+    The argument `negated` of its methods is True inside an odd number of `$not` operators.
     """
 
     schema: Schema
@@ -140,7 +143,7 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert a filter's value to an object: `abc` to `{"$eq": "abc"}`."""
+    """Convert the value of a filter to an object with operators, such as `abc` to `{"$eq": "abc"}`."""
     if qs.is_list(value):
         items = qs.items(value)
         return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
@@ -159,7 +162,10 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Parse a comparison with ids. Digits are compared with the numeric `id` and the documentId."""
+    """Parse a comparison of related items with ids.
+
+    Digits can be a numeric `id` or a documentId, so they are compared with both.
+    """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
     digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
@@ -231,7 +237,11 @@ def _compare(
 def _compare_many(
     attribute: Attribute, column: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list of values, for `$eq` and `$ne`. Raises ValidationError."""
+    """Parse a comparison with several values, which is possible for `$eq` (any of them) and `$ne` (none of
+    them).
+
+    Raises ValidationError for other operators.
+    """
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")

@@ -1,4 +1,4 @@
-"""Parser for read parameters."""
+"""Parser for the query parameters of read requests."""
 
 import re
 from collections.abc import Mapping
@@ -24,14 +24,15 @@ _MAX_LIMIT = 10**9
 
 
 def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
-    """Parse top-level `page` and `pageSize`. Raises ValidationError."""
+    """Parse the top-level parameters `page` and `pageSize`. Raises ValidationError if they are not numbers.
+    """
     return read_page({name: params[name] for name in PAGE_PARAMETERS & params.keys()}, settings)
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse `pagination`. As in Strapi, page sizes are limited.
+    """Parse `pagination`. As in Strapi, a page size above the maximum is reduced to the maximum.
 
-    Raises ValidationError, or PaginationError if both a page and an offset are given.
+    Raises ValidationError if a value is invalid, and PaginationError if both a page and an offset are given.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = PAGE_PARAMETERS & value.keys(), {"start", "limit"} & value.keys()
@@ -62,7 +63,10 @@ def refuse_unknown_parameters(params: Mapping[str, Any]) -> None:
 
 
 def read_offset_page(params: Mapping[str, Any]) -> Page:
-    """Parse top-level `start` and `limit` (-1: no limit). Raises ValidationError."""
+    """Parse the top-level parameters `start` and `limit` (-1: no limit).
+
+    Raises ValidationError if they are not numbers.
+    """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
 
@@ -146,9 +150,10 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse a request for one document. If `many` is set, parse a request for a list of documents.
+    """Parse a request for one document or, if `many` is set, for a list of documents.
 
-    Raises ValidationError. Raises NotAllowedBySettingError if `populate` and `pagination` can't be combined.
+    Raises ValidationError if a parameter is invalid, and NotAllowedBySettingError if a setting forbids the
+    combination of `populate` and `pagination`.
     """
     if settings.api.strict_params:
         refuse_unknown_parameters(params)
@@ -208,12 +213,12 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all. Raises ValidationError."""
+    """Parse a locale, or `*` for all locales. Raises ValidationError if it is not a locale code."""
     return "*" if value == "*" else _read_locale_code(value, settings)
 
 
 def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Parse the locales to delete (`*` for all). Raises ValidationError."""
+    """Parse the locales to delete (`*` for all). Raises ValidationError if one is not a locale code."""
     if not type_.localized:
         return (settings.locales.default,)
     named = [read_locale(item, settings) for item in (qs.items(value) if qs.is_list(value) else [value])]
@@ -223,7 +228,7 @@ def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str,
 def _read_locale_code(value: Any, settings: Settings) -> str:
     """Parse a locale code. As in Strapi, it does not have to be a locale of the site.
 
-    Raises ValidationError.
+    Raises ValidationError if the value is not a locale code.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -235,7 +240,7 @@ def _read_locale_code(value: Any, settings: Settings) -> str:
 def _locales_to_search(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales in which to search. If there is a filter on `locale`, these are all locales."""
+    """Return the locales in which to search. If there is a filter on `locale`, return all locales."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -250,9 +255,9 @@ def _locales_to_search(
 
 
 def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
-    """Return the locale to write, which must be a locale of the site. Raises ValidationError.
+    """Return the locale to write, or the default locale if `value` is missing.
 
-    If `value` is missing, return the default locale.
+    Raises ValidationError if the value is not a locale of the site.
     """
     if not type_.localized or value is None or value == "":
         return settings.locales.default
@@ -264,7 +269,7 @@ def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse a status (default: `published`). Raises ValidationError."""
+    """Parse a status (default: `published`). Raises ValidationError if it is unknown."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -274,7 +279,8 @@ def read_status(value: Any) -> str:
 
 
 def _requested_status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Return the requested status. In the format of Strapi 4, `publicationState` is also allowed."""
+    """Return the requested status. With the response format of Strapi 4, `publicationState` can set it, too.
+    """
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -295,7 +301,10 @@ def _publication(value: Any) -> str | None:
 
 
 def _publication_filter_of(value: Any) -> str | None:
-    """Convert the deprecated `hasPublishedVersion` to a `publicationFilter`. Raises ValidationError."""
+    """Convert the deprecated `hasPublishedVersion` to a `publicationFilter`.
+
+    Raises ValidationError if the value is neither `true` nor `false`.
+    """
     if value is None:
         return None
     if value not in ("true", "false"):

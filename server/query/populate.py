@@ -17,7 +17,7 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the requested fields, except `id` and `documentId`. Return None if all fields are requested."""
+    """Return the requested fields, without `id` and `documentId`. Return None if all fields are requested."""
     if value is None or value == "":
         return None
     names = _names(value, "fields")
@@ -37,9 +37,9 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 
 
 def read_populate(schema: Schema, type_: Type, value: Any, *, is_lenient: bool = False) -> tuple[Node, ...]:
-    """Parse `populate`. Raises ValidationError.
+    """Parse `populate`. Raises ValidationError if it is invalid.
 
-    If `is_lenient` is set, unknown names and mixed notations are accepted, as in Strapi 4.
+    If `is_lenient` is set, unknown names are ignored and mixed notations are accepted, as in Strapi 4.
     """
     if value is None:
         return ()
@@ -84,12 +84,15 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """`populate` for a dotted name such as `author.articles`, as quoted in errors."""
+    """A `populate` object that was made from a dotted name such as `author.articles`.
+
+    Errors about names inside it contain the whole dotted name.
+    """
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one `populate` parameter, with a limit on the number of nodes."""
+    """Parser for one `populate` parameter, with a limit on the number of populated attributes."""
 
     schema: Schema
     is_lenient: bool
@@ -101,7 +104,8 @@ class _PopulateParser:
     ) -> tuple[Node, ...]:
         """Parse the attributes to populate in one type.
 
-        `path` is the prefix of names in error messages. `above` is the path to the type.
+        `path` is put before names in error messages. `above` is the path from the requested content type to
+        this type.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -128,7 +132,7 @@ class _PopulateParser:
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """Parse one attribute to populate. Return None if its value is false."""
+        """Parse one attribute to populate. Return None if it should not be populated."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -205,7 +209,7 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse `on[category.component]=…`, and return the selections by uid.
+        """Parse the option `on[category.component]=…`. Return a selection for each uid.
 
         A component is populated even if its value is `false`.
         """
@@ -240,7 +244,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert mixed notations, such as `populate[a]=*&populate=b`, to an object."""
+    """Convert a `populate` in mixed notations, such as `populate[a]=*&populate=b`, to a single object."""
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -288,7 +292,10 @@ def _nest_dotted_names(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _read_options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options of an attribute, or None if the value is false. Raises ValidationError."""
+    """Return the options for populating an attribute, or None if `value` is false.
+
+    Raises ValidationError if the value is neither an object, a boolean nor `*`.
+    """
     if isinstance(value, dict):
         return value
     if value is True or value is None or value == "*" or read_boolean(value):

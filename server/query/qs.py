@@ -24,7 +24,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a query string into nested dicts and lists. Raises ValidationError."""
+    """Parse a query string into nested dicts and lists. Raises ValidationError if it is malformed or too
+    long.
+    """
     if not text:
         return {}
     if len(text) > MAX_QUERY_CHARS:
@@ -51,7 +53,7 @@ def _plain(text: str) -> str:
 def _sort_numeric_keys_first(value: Any) -> Any:
     """Sort numeric keys before others, as JavaScript does.
 
-    If there are several errors, the same one as in Strapi is then found first.
+    If a query contains several errors, Bifolio then reports the same one as Strapi.
     """
     if isinstance(value, list):
         return [_sort_numeric_keys_first(item) for item in value]
@@ -95,7 +97,7 @@ def items(value: Any) -> list[Any]:
 
 
 def is_list(value: Any) -> bool:
-    """Return True for `a[]=…`, `a[0]=…` or a repeated key."""
+    """Return True if a value is a list: `a[]=…`, `a[0]=…` or a repeated key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -114,9 +116,9 @@ def read_boolean(value: object) -> bool | None:
 
 
 class DeferredErrors:
-    """Context manager that catches errors and keeps the first one. Afterwards, call `raise_first`.
+    """Context manager that catches validation errors. Call `raise_first` later to raise the first one.
 
-    Errors about keys are not caught, because they take priority.
+    It does not catch errors about keys, because these take priority.
     """
 
     __slots__ = ("_first",)

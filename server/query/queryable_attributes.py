@@ -1,4 +1,4 @@
-"""Attributes that filters and sort keys can use. Clients can't find out the values of other attributes."""
+"""Attributes that filters and sort keys can use. Queries can't reveal the values of other attributes."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -12,7 +12,7 @@ AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return a key's attribute. Raises KeyNameError if it can't be queried."""
+    """Return the attribute that a key names. Raises KeyNameError if it does not exist or can't be queried."""
     attribute = type_.columns.get(key)
     if attribute is None:
         named = (*path, key) if is_hidden(type_, key) else path
@@ -23,12 +23,15 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return True if Strapi has an attribute with this name that it hides."""
+    """Return True if `key` is an attribute that Strapi adds to the type but hides from queries."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of an attribute. Return None if it has no target type, or several."""
+    """Return the target type of a relation, media field or component.
+
+    Return None for other attributes, and for attributes that can have several target types.
+    """
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -38,7 +41,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all types that the targets of an attribute can have."""
+    """Return all target types that an attribute can have."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

@@ -19,7 +19,7 @@ def query_string(params: Mapping[str, Any]) -> str:
 
 
 def untrusted_query_string(params: Mapping[str, Any]) -> str:
-    """Return a query string. The keys can contain any characters.
+    """Return the query string for parameters from an untrusted source. Keys can contain any characters.
 
     Raises ValidationError if the query string exceeds the limits of the parser.
     """
@@ -35,7 +35,8 @@ def untrusted_query_string(params: Mapping[str, Any]) -> str:
 
 
 def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
-    """Yield the minimum length of each parameter in characters. Of the values, only strings are counted."""
+    """Yield a lower bound for the length of each parameter, in characters. Only keys and strings are counted.
+    """
     if depth > MAX_DEPTH + 1:
         raise ValidationError(f"The query is nested more than {MAX_DEPTH} levels deep, which is the limit")
     if isinstance(value, Mapping) and value:
@@ -49,7 +50,7 @@ def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
 
 
 def _with_encoded_keys(value: Any) -> Any:
-    """Percent-encode keys, and brackets twice, because the parser treats `%5B` as `[`."""
+    """Percent-encode all keys. Brackets are encoded twice, because the parser treats `%5B` as `[`."""
     if isinstance(value, Mapping):
         encoded = ((quote(key.translate(_BRACKETS), "$*,:@/"), key) for key in value)
         return {name: _with_encoded_keys(value[key]) for name, key in encoded}

@@ -14,7 +14,7 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """Parse the `sort` parameter. Raises ValidationError."""
+    """Parse the `sort` parameter. Raises ValidationError if a sort key is invalid."""
     keys = _read(schema, type_, value, param)
     # Drop duplicates, because a request could repeat the same key thousands of times.
     distinct = {
@@ -43,7 +43,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse items. If several are invalid, raise the error with the shortest path."""
+    """Parse each item with `read`. If several items are invalid, raise the error with the shortest path."""
     keys: list[Sort] = []
     errors: list[ValidationError] = []
     for item in items:
@@ -57,9 +57,9 @@ def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -
 
 
 def _path_length(error: ValidationError) -> int:
-    """Return the length of the path in an error, to sort errors.
+    """Return the number of keys in an error's path. Errors are sorted by this number.
 
-    Errors that are not a KeyNameError come last.
+    For errors that are not a KeyNameError, it is larger than for all others.
     """
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1

@@ -1,4 +1,4 @@
-"""Versions of documents that can be searched, by content type and locale."""
+"""Catalog of the searchable document versions, by content type and locale."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class VersionGroup:
-    """Versions of one type in one locale that have one of the statuses."""
+    """Group of versions: one content type, one locale, and the statuses of the requests that find them.
+
+    Requests for either status find a published version that has no separate draft.
+    """
 
     uid: str
     locale: str
@@ -29,7 +32,7 @@ class VersionGroup:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """Searchable version and its group."""
+    """A searchable version of a document, with its group."""
 
     document: Document
     group: VersionGroup
@@ -37,10 +40,10 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """Versions of one type in one locale that can be searched.
+    """The searchable versions of one content type in one locale, by documentId.
 
-    `lists` are the lists in the snapshot that contain them. Drafts that are equal to the published version
-    are not in `drafts`.
+    A published version without a separate draft is only in `published`. `lists` contains the two lists of the
+    snapshot from which this object was made.
     """
 
     lists: tuple[object, object]
@@ -52,7 +55,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, previous: Catalog) -> Catalog:
-    """Return all versions that can be searched. Unchanged parts are taken from `previous`."""
+    """Return all searchable versions. Entries of `previous` are reused if they have not changed."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -90,7 +93,10 @@ def versions(catalog: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVer
 
 
 def changes(previous: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return new and changed versions by their key in the index. The value of a removed version is None."""
+    """Compare two catalogs. Return the new and changed versions by their keys in the index.
+
+    If a version was removed, its value is None.
+    """
     found: dict[str, IndexedVersion | None] = {}
     for key in previous.keys() | after.keys():
         old, new = previous.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)

@@ -39,10 +39,11 @@ def scan(
     is_requested_group: Callable[[VersionGroup], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[VersionGroup]]:
-    """Search all versions without the index.
+    """Search without the index, by reading all `versions`.
 
-    Return the matches, best first, and the number of matches in each group. If no version contains enough of
-    the words, the versions that contain one of them match.
+    Return the matches in requested groups, best first, and the number of matches in every group. If no
+    version contains enough of the words, versions that contain any of them match. Raises LimitError if the
+    search exceeds the budget.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}
@@ -80,7 +81,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _ClausePattern:
-    """Regular expression for one clause in one language."""
+    """Regular expression that finds one search clause in texts of one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,7 +92,10 @@ class _ClausePattern:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return a document's score (0: no match). `folded` pairs texts with folded forms."""
+        """Return the score of a document, or 0 if it does not match.
+
+        `folded` contains each text of the document together with its lower-case form without accents.
+        """
         best = total = 0.0
         for text, folded_text in folded:
             if (self.field is None or text.attribute == self.field) and self.start in folded_text:
@@ -127,10 +131,10 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Documents that a search can find.
+    """Restrictions on the documents that a search can return.
 
-    The keys of `statuses` are the visible types, and the values are the statuses to search in. If `types` or
-    `locale` is set, only results with these are returned. `locale` does not apply to the types in
+    `statuses` maps each visible content type to the status to search in. If `types` or `locale` is set,
+    results are limited to these content types or to this locale. `locale` does not restrict the types in
     `unlocalized`.
     """
 
@@ -155,9 +159,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One page of results, with their scores.
+    """One page of search results, as (score, document).
 
-    If `indexed` is False, the results come from a scan of all documents. Without an index, `status` is None.
+    `counts` is the number of matches in each group. If `indexed` is False, the results come from a scan of
+    all documents. `status` is None if there is no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -168,7 +173,7 @@ class Results:
 
 
 class Search:
-    """A site's search engine in this process. It runs one index search at a time."""
+    """Search engine for one site. Searches in the index run one at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -191,9 +196,9 @@ class Search:
         *,
         use_index: bool = True,
     ) -> Results:
-        """Return at most `limit` results, beginning with the index `start`.
+        """Return at most `limit` results, after skipping the first `start` results.
 
-        Raises LimitError, or BusyError if too many searches are waiting.
+        Raises LimitError if the search exceeds the budget, and BusyError if too many searches are waiting.
         """
         if not question.required:
             return Results([], {}, None, True, self._status)
@@ -216,7 +221,11 @@ class Search:
     def _search_index(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search, or return None if the index can't be used."""
+        """Search the index. Return the matches, the corrected search input and the index's status.
+
+        The corrected input is None if there is nothing to correct. Return None instead of the three values if
+        the index can't be used.
+        """
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -341,7 +350,7 @@ def total(results: Results, scope: Scope) -> int:
 def facets(results: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
     """Count the matches by content type and by locale.
 
-    The counts by type ignore the filter for types, and the counts by locale ignore the filter for locales.
+    The counts by content type ignore the scope's `types`, and the counts by locale ignore its `locale`.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

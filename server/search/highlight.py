@@ -1,4 +1,4 @@
-"""Text fragments of results, with matching words marked."""
+"""Text fragments of search results, with the matching words marked."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class StepLimit:
-    """Limit on the steps of highlighting. They are also charged to the request's budget."""
+    """Limit on the number of steps for highlighting. Each step also counts towards the request's budget."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
@@ -35,7 +35,10 @@ class StepLimit:
 
 
 class WordFinder:
-    """Finder for the matching words in texts of one language. It stops when `step_limit` is reached."""
+    """Finder for words that match a search, in texts of one language.
+
+    It stops when `step_limit` is used up.
+    """
 
     def __init__(self, question: Question, language: str, step_limit: StepLimit | None = None) -> None:
         self.language, self.step_limit = language, step_limit or StepLimit()
@@ -69,9 +72,9 @@ class WordFinder:
 
 
 def highlights(document: Document, settings: Settings, finder: WordFinder) -> dict[str, list[Fragment]]:
-    """Return the best fragments of each attribute.
+    """Return the best text fragments of each attribute that contains matching words.
 
-    If the limit on steps is reached, some fragments are missing.
+    Fragments can be missing if the finder's step limit is used up.
     """
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
@@ -96,7 +99,7 @@ def highlights(document: Document, settings: Settings, finder: WordFinder) -> di
 
 
 class WordFinders:
-    """Word finders by language. They share one limit on steps."""
+    """Word finders for one search, by language. They share a single step limit."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, StepLimit(budget)
@@ -127,9 +130,9 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: WordFind
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return about MAX_FRAGMENT_CHARS characters around the first matching word.
+    """Return an excerpt of about MAX_FRAGMENT_CHARS characters around the first matching word.
 
-    `spans` contains the start and end of each matching word.
+    `spans` contains the start and end of each matching word in `text`.
     """
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:

@@ -21,7 +21,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer of the search index, with the commands `begin`, `apply` and `commit`."""
+    """Writer of the search index. Other processes call its methods `begin`, `apply` and `commit` by name."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index. If it is damaged or outdated, replace it with an empty one."""
@@ -49,7 +49,8 @@ class Indexer:
     def begin(self, shape: str) -> None:
         """Prepare to receive all versions again.
 
-        If `shape` is different from before, searches ignore the index until it is complete.
+        `shape` is the digest from `texts.shape`. If it has changed, searches ignore the index until it is
+        complete.
         """
         self._seen = set()
         if self.status.shape != shape:
@@ -80,9 +81,10 @@ class Indexer:
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make the changes visible to readers.
+        """Write the changes to disk, where readers can see them.
 
-        If `shape` is given, the index is now complete for this shape.
+        Pass `shape` when all versions have been received: the index is then complete, and versions that were
+        not received since `begin` are removed.
         """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
@@ -112,7 +114,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
-    """Execute commands from a pipe until it is closed or a command fails."""
+    """Execute the commands that arrive in a pipe, until it is closed or a command fails."""
     try:
         indexer = Indexer(folder)
         _respond(responses, indexer.status.documents)
@@ -127,7 +129,7 @@ def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises OSError if the index was deleted."""
+    """Execute one command of the indexer. Raises OSError if it fails because the index was deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

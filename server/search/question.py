@@ -42,7 +42,8 @@ class Clause:
 class Question:
     """Parsed search input.
 
-    A result matches enough of the `required` clauses, and none of the `excluded` clauses.
+    A document matches if it contains most of the `required` clauses (see `required_matches`) and none of the
+    `excluded` clauses.
     """
 
     text: str
@@ -51,14 +52,14 @@ class Question:
 
 
 def required_matches(words: int) -> int:
-    """Return how many of the searched words a result must contain, such as 2 of 3 or 4 of 5."""
+    """Return how many of the searched words a document must contain: for example, 2 of 3 or 4 of 5."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, is_incomplete: bool = True) -> Question:
-    """Parse search input. `fields` are the attributes that can be named in it, as in `title:tide`.
+    """Parse search input. It can name the attributes in `fields`, as in `title:tide`.
 
-    If `is_incomplete` is set, longer words that begin with the last word match too.
+    If `is_incomplete` is set, the last word may be unfinished, so longer words that begin with it match too.
     """
     found: list[tuple[bool, Clause]] = []
     remaining_words = MAX_WORDS

@@ -16,10 +16,11 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """Status of the search index.
 
-    `build` is a random name that changes when the index is rebuilt. `shape` is `texts.shape` of the last
-    complete index, or "" if there was none. `numbers` maps attributes to their numbers in the index.
-    `documents` is how many of the `total` versions are indexed. `commits` counts the commits of the index
-    that readers could see.
+    - `build`: a random name that changes when the index is rebuilt.
+    - `shape`: the digest from `texts.shape` for which the index is complete, or "" if it is not complete.
+    - `numbers`: the number that represents each attribute in the index.
+    - `documents`: how many of the `total` versions are indexed.
+    - `commits`: how many commits have changed the index.
     """
 
     version: str
@@ -44,7 +45,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes whenever the status file changes."""
+    """Return a value that changes whenever the status file changes, or None if the file does not exist."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

@@ -1,4 +1,4 @@
-"""Stemmers by language, imported only when needed (docs/packages.py, LAZY)."""
+"""Stemmers for the supported languages. Imported only when needed (docs/packages.py, LAZY)."""
 
 import threading
 

@@ -1,4 +1,5 @@
-"""Background job that updates the index (docs/search.md), in the worker with the lock."""
+"""Background job that updates the search index (docs/search.md). It runs in the worker with the index lock.
+"""
 
 import logging
 import threading
@@ -45,9 +46,9 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Index a batch of changes if this process holds the lock.
+        """Index a batch of changes if this process holds the index lock or can acquire it.
 
-        Return the number of seconds until the next run.
+        Return the number of seconds until the next run. Raises JobFailedError if the index can't be written.
         """
         if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
@@ -113,7 +114,7 @@ class _IndexingSession:
         self._reported_s = 0.0  # elapsed seconds at the last progress report
 
     def step(self) -> float:
-        """Find changes and send a batch of them to the writer.
+        """Find changes to the site, and send a batch of them to the index writer.
 
         Return the number of seconds until the next run.
         """
@@ -134,9 +135,9 @@ class _IndexingSession:
         return BATCH_PAUSE_S
 
     def _pause(self, check_s: float) -> float:
-        """Return the number of seconds until the next run.
+        """Record that the index is up to date. Return the number of seconds until the next run.
 
-        The last search for changes took `check_s` seconds.
+        `check_s` is how long the last check for changes took, in seconds.
         """
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")

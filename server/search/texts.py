@@ -1,4 +1,4 @@
-"""Searchable texts of a document, with attributes and weights."""
+"""Searchable texts of a document, with their attributes and weights."""
 
 import html
 import re
@@ -104,9 +104,10 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Searchable value in the top-level attribute `attribute`.
+    """A searchable value. `attribute` is the top-level attribute that contains it.
 
-    `kind` is the value's own type. In a component, this is not the type of `attribute`.
+    `kind` is the attribute type of the value itself. If the value is inside a component, this is not the type
+    of `attribute`.
     """
 
     attribute: str
@@ -121,7 +122,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Version to index. If `texts` is None, the version is removed from the index instead."""
+    """A version to write to the index or, if `texts` is None, to remove from it."""
 
     key: str
     group: str = ""
@@ -130,7 +131,7 @@ class Task:
 
 
 def texts(document: Document, settings: "Settings") -> list[Text]:
-    """Return a document's texts, title first."""
+    """Return a document's searchable texts, with the title first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -179,9 +180,9 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: "Settings") -> str:
-    """Return a digest of the locales and searchable attributes.
+    """Return a digest of the site's locales and searchable attributes.
 
-    An index can be used only if it has the same digest.
+    An index can be used only if it was built for the same digest.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

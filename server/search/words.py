@@ -1,4 +1,4 @@
-"""Conversion of texts to words, and of words to terms: stems without case and accents."""
+"""Conversion of texts to words, and of words to terms (stems in lower case, without accents)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ MAX_CACHED_WORDS = 50_000  # Each word takes about 400 bytes, at most 1 kB.
 
 
 def language_of(locale: str) -> str:
-    """Return the language of a locale, such as `pt` for `pt-BR`. Return NO_STEMMER if it has no stemmer."""
+    """Return a locale's language, such as `pt` for `pt-BR`, or NO_STEMMER if there is no stemmer for it."""
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 
@@ -42,7 +42,10 @@ def spans(text: str) -> Iterator[re.Match[str]]:
 
 
 def words_starting_with(first_letters: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for words with these first letters, ignoring case and accents."""
+    """Return a regular expression for words that start with one of these letters.
+
+    It ignores case and accents.
+    """
     letters = "".join(
         re.escape(c) for start in sorted(set(first_letters)) for c in _letters_by_folded().get(start, start)
     )

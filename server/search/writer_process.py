@@ -1,4 +1,4 @@
-"""Client of the index writer (`server.search.indexer`)."""
+"""Client of the process that writes the search index (`server.search.indexer`)."""
 
 import os
 import pickle
@@ -16,7 +16,7 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndexError(Exception):
-    """A search index can't be read, or has been replaced by another one."""
+    """The search index can't be read, or has been replaced since the writer process last opened it."""
 
 
 class WriterProcess:
@@ -39,7 +39,11 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises DamagedIndexError or ChildProcessError."""
+        """Send a command to the writer process, and return the response.
+
+        Raises DamagedIndexError if the index can't be read, and ChildProcessError if the command fails or the
+        process ends.
+        """
         return (self._child or self._open()).call(name, *arguments)
 
     def _open(self) -> "_ProcessRun":
@@ -58,7 +62,7 @@ class WriterProcess:
 
 
 class _ProcessRun:
-    """One run of the process, which holds the lock until it exits."""
+    """One run of the writer process, which holds the index lock until it exits."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
@@ -75,7 +79,7 @@ class _ProcessRun:
         self._receive()
 
     def end(self) -> None:
-        """Kill the process, which discards uncommitted changes."""
+        """Kill the process. Its uncommitted changes are lost."""
         self._process.kill()
         self._process.wait()
         forget_helper(self._process)
@@ -85,7 +89,6 @@ class _ProcessRun:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises ChildProcessError."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # The process has ended; `_receive` reads its last response.
             pickle.dump((name, arguments), self._process.stdin)

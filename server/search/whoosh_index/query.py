@@ -1,4 +1,4 @@
-"""Compiler of parsed searches to Whoosh queries."""
+"""Compiler that converts parsed searches to Whoosh queries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,10 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class AtLeast(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `min_matches` of `parts`. More matches give a higher score."""
+    """Query for documents that match at least `min_matches` of the queries in `parts`.
+
+    The more of them a document matches, the higher its score.
+    """
 
     def __init__(self, parts: Sequence[Any], min_matches: int) -> None:
         self.parts, self.min_matches = parts, min_matches
@@ -84,9 +87,9 @@ class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words. Each word is a list of terms.
+    """Query for consecutive words. Each word is given as a list of alternative terms.
 
-    If `start` is set, the phrase must be in the attribute whose positions begin at `start`.
+    If `start` is set, the phrase must be in the attribute whose positions in the index begin at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -113,7 +116,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _matches_here(self) -> bool:
-        """Return True if the document contains the phrase. Takes linear time."""
+        """Return whether the current document contains the phrase. Takes linear time."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -167,15 +170,15 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryCompiler:
-    """Compiler for one version of the index."""
+    """Compiler that converts parsed searches to queries for one commit of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, require_all: bool) -> Any | None:
-        """Return the query, or None if no version can match.
+        """Return the Whoosh query for a search, or None if no version can match.
 
-        If `require_all` is False, a version matches if one of the clauses matches.
+        If `require_all` is False, a version has to match only one of the required clauses.
         """
         strict: list[Any] = []
         words: list[Any] = []

@@ -1,4 +1,4 @@
-"""Index reader, which also suggests similar words."""
+"""Reader of the search index, which also suggests corrections of unknown words."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +32,7 @@ SCORE_DECIMALS = 9
 class Hits:
     """The best matches (score and key), and the number of matches in each group.
 
-    The words in `unknown` are in no visible version.
+    `unknown` contains the searched words that are not in any visible version.
     """
 
     best: list[tuple[float, str]]
@@ -41,7 +41,10 @@ class Hits:
 
 
 class _BestMatches:
-    """The `limit` best matches. They are sorted by score and then by key, so that pages stay the same."""
+    """Collection that keeps only the `limit` best matches.
+
+    Matches with equal scores are sorted by key, so that repeated searches return the same pages.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -67,7 +70,7 @@ class _BestMatches:
 
 
 class IndexReader:
-    """Reader for one version of the index. Not thread-safe."""
+    """Reader for one commit of the index. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         # After whoosh's `refresh`, searches would also return versions that have been replaced
@@ -100,8 +103,8 @@ class IndexReader:
     ) -> Hits:
         """Return the `limit` best versions in requested groups, and count the matches in all visible groups.
 
-        `numbers` maps attributes to their numbers in the index. `documents` is the number of visible versions
-        of each language. Raises LimitError.
+        `numbers` maps attributes to their numbers in the index. `documents` maps each language to its number
+        of visible versions. Raises LimitError if the search exceeds the budget.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -122,7 +125,10 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], is_visible_group: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the best correction for a word, or None. Only words in visible versions are suggested."""
+        """Return the best correction of a word, or None if there is no similar word.
+
+        Only words in visible versions are suggested.
+        """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, is_visible_group, {}, budget)
         similar: list[tuple[int, int, str]] = []
@@ -154,9 +160,6 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Return the `limit` best versions in requested groups, and count the matches in all visible
-        groups.
-        """
         counts: Counter[str] = Counter()
         best = _BestMatches(limit)
         # by encoded name of a group: (name, is counted, is wanted)

@@ -1,6 +1,6 @@
-"""Schema of the index.
+"""Schema of the search index.
 
-Each version of a document is one Whoosh document, with fields such as `text_en`.
+Each version of a document is stored as one Whoosh document, with fields such as `text_en`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ EVERY_DOCUMENT_TERM = "\0"  # a term in all documents of a language
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field to which postings are passed instead of text."""
+    """Whoosh field that receives ready-made postings instead of text."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -26,12 +26,12 @@ class Postings(fields.FieldType):  # type: ignore[misc]
         self.stored = self.unique = self.spelling = False
 
     def index(self, value: Any, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        """Yield postings as (term, frequency, sum of weights, encoded positions)."""
+        """Return the postings in `value`: (term, frequency, sum of weights, encoded positions)."""
         return iter(value)
 
 
 def make_schema() -> Any:
-    """Return the schema, with fields for each language."""
+    """Return the Whoosh schema, which contains separate fields for each language."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

@@ -1,4 +1,4 @@
-"""Statistics of terms. They are computed so that they don't reveal words in hidden versions."""
+"""Term statistics and scores that ignore hidden versions, so that they reveal nothing about these."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -13,9 +13,9 @@ _LOG2_POSTINGS_PER_STEP = 3  # Reading the postings of 8 documents costs one ste
 
 
 class Statistics:
-    """Statistics of terms in visible groups.
+    """Frequencies of terms in the visible groups of versions.
 
-    `documents` is the number of visible versions of each language.
+    `documents` maps each language to its number of visible versions.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores that depend only on visible versions."""
+    """BM25 scoring that counts only visible versions."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)

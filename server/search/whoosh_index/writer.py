@@ -24,7 +24,7 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """Version to index. Each of its paragraphs consists of (attribute number, weight, text)."""
+    """A version to index. Each paragraph is a tuple: (attribute number, weight, text)."""
 
     key: str
     digest: str
@@ -110,7 +110,10 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return the postings of all texts, the postings of the headings, and the set of folded words."""
+    """Return the postings of all texts of a version, the postings of its headings, and its set of words.
+
+    The words are in lower case, without accents.
+    """
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()
