@@ -158,7 +158,6 @@ class BoundedMutex:
             raise self._refusal()
 
     def release(self) -> None:
-        """Release the mutex, or pass it to the next waiting request."""
         with self._lock:
             if not self._waiting:
                 self._is_taken = False

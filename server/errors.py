@@ -26,7 +26,7 @@
         │   ├── BranchCheckedOutError  409  the branch is checked out in a working tree
         │   └── ConcurrentChangeError   409  another write changed the same values
         ├── MergeConflictError        409  two branches changed the same values
-        ├── GoneError            410  the resource is no longer kept
+        ├── GoneError            410  the resource has been deleted or has expired
         ├── PreconditionError    412  If-Match does not name the current version
         │   ├── UnknownVersionError 412  the version in If-Match is unknown, so the change can't be merged
         │   └── OverlapError     412  the change overlaps with changes made since that version
@@ -38,11 +38,11 @@
         │   └── BucketError      503  the media bucket does not respond, or denies access
         │       └── MissingObjectError 502  a file is missing or damaged in the bucket
         ├── RemoteError          503  the git remote can't be used
-        │   ├── RemoteTimeoutError  503  it does not respond in time
-        │   │   └── UnconfirmedPushError 503  it did not confirm a push
-        │   ├── RemoteAccessError 503  it denies access
-        │   ├── RemoteRefusedError 409  its hooks or rules rejected the commit
-        │   └── RemoteMovedError 503  its branch is not at the expected commit
+        │   ├── RemoteTimeoutError  503  the remote does not respond in time
+        │   │   └── UnconfirmedPushError 503  the remote did not confirm a push
+        │   ├── RemoteAccessError 503  the remote denies access
+        │   ├── RemoteRefusedError 409  a hook or rule of the remote rejected the commit
+        │   └── RemoteMovedError 503  the remote's branch is not at the expected commit
         ├── UnavailableError     503  the accounts can't be read
         └── BusyError            503  another write is taking too long, or there are too many requests
             ├── QueueError        503  the queue is full, or the request waited too long
@@ -70,7 +70,7 @@ HTTP_NAMES: Mapping[int, str] = {
 }
 
 
-# The key of `details` that contains what the request probably means instead.
+# The key of `details` that contains the probable correction of a name in the request.
 SUGGESTION = "suggestion"
 # The key of `details` that contains the branch that is checked out.
 CHECKED_OUT = "checkedOut"
@@ -159,7 +159,7 @@ class UnreadableRecordError(BifolioError):
 
 
 class ApiError(BifolioError):
-    """An HTTP error response, with `status`, `name`, `message` and `details`."""
+    """Base class of errors that become HTTP responses, with `status`, `name`, `message` and `details`."""
 
     status = 500
     name = "InternalServerError"
@@ -208,7 +208,7 @@ class LimitError(ValidationError):
     """The request exceeds a limit. `details.limit` names the setting."""
 
     def __init__(self, message: str, limit: str) -> None:
-        """`limit` names the setting that contains the limit, such as `steps` for `api.limits.steps`."""
+        """`limit` is the name of the limit, such as `steps` for the setting `api.limits.steps`."""
         super().__init__(message, {"limit": limit})
 
 

@@ -110,7 +110,7 @@ class Accounts:
     ) -> str:
         """Create a token, and return its secret string.
 
-        The token expires after `expires`, but no later than at the timestamp `ends_by`. Raises SetupError if
+        The token expires after `expires`, but not later than `ends_by` (a timestamp). Raises SetupError if
         there is already a token with the same name, ignoring case.
         """
         # The string can't be read again, because the database stores only its SHA-256 hash.

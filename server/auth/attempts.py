@@ -21,7 +21,7 @@ class AttemptLimits:
     """The maximum number of attempts within `window_s` seconds.
 
     - `pair`: the maximum for one account from one network address.
-    - `devices`: the number of additional attempts from devices that are known for the account.
+    - `devices`: the number of extra attempts from an account's known devices.
     """
 
     pair: int
@@ -74,7 +74,7 @@ class AttemptLimiter:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def record_success(self, attempt: Attempt, counted: CountedKeys | None = None) -> None:
-        """Remove a successful attempt from the counts. From now on, treat its address and device as known."""
+        """Remove a successful attempt from the counts, and record its network address and device as known."""
         keys = _Keys.for_attempt(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)

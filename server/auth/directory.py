@@ -52,7 +52,7 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store a digest of the signing key. Return whether the previously stored digest was a different one."""
+    """Store a digest of the signing key. Return whether it differs from the digest that was stored before."""
     # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

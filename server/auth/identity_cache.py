@@ -28,7 +28,7 @@ class CredentialCache:
     """Cache of tokens, users and logins. Thread-safe."""
 
     # An outdated value never causes a valid request to be rejected, because callers read the account again
-    # (`anew`) before they reject a request.
+    # (`bypass_cache`) before they reject a request.
 
     def __init__(self, watch: ChangeDetector | None) -> None:
         """Create an empty cache.
@@ -44,7 +44,7 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, bypass_cache: bool = False
     ) -> T | None:
-        """Return the value of a key from the cache. If it is missing or outdated, call `read` instead.
+        """Return the cached value of a key. If it is missing or outdated, return the value from `read`.
 
         Raises UnavailableError if the database can't be read. Raises NeedsThreadPool if a database server
         must be queried and `waits` is False.

@@ -28,8 +28,7 @@ class JsonWebTokens:
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Return the user id and the user's `sessions` number from a token, or None if the token is invalid.
-        """
+        """Return the user id and the `sessions` number from a token, or None if the token is invalid."""
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])

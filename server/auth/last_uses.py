@@ -13,8 +13,8 @@ from server.database.engine import Engine
 from server.documents.timestamps import now
 from server.errors import ApiError
 
-NOTE_INTERVAL_S = 300.0  # How long a caller's further requests are not noted.
-WRITE_DELAY_S = 2.0  # Notes of this time are written together.
+NOTE_INTERVAL_S = 300.0  # Minimum time between two notes of the same caller.
+WRITE_DELAY_S = 2.0  # Delay of a write, so that several notes are written together.
 MAX_NOTE_BYTES = 1024 * 1024  # enough for about 5,000 callers
 _SAVE = (
     "INSERT INTO last_uses (key, used_at) VALUES (?, ?)"
@@ -25,7 +25,7 @@ _SAVE = (
 class LastUses:
     """The times at which callers were last active. Thread-safe.
 
-    Requests do not wait for the database, because a background thread stores the times.
+    A background thread stores the times, so requests do not wait for the database.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -34,7 +34,7 @@ class LastUses:
         self._noted: Cache[str, tuple[float, str]] = Cache(MAX_NOTE_BYTES, lambda key, _: 150 + size_of(key))
         self._unsaved: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._writer: tuple[int, threading.Timer] | None = None  # with the process that started the thread
+        self._writer: tuple[int, threading.Timer] | None = None  # (id of the process that started it, thread)
 
     def note_token(self, name: str) -> None:
         self._note(token_key(name))

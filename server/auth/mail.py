@@ -28,8 +28,7 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Queue a function that sends an email. If the queue is full, discard the function and log an error.
-        """
+        """Queue a function that sends an email. If the queue is full, log an error and discard the email."""
         with self._lock:
             # The thread is started at first use, because threads do not survive a fork.
             if self._thread is None:

@@ -90,8 +90,7 @@ def may_source(actor: Actor, action: str, schema: Schema) -> bool:
 
 
 def has_site_permission(actor: Actor, subject: str, action: str, schema: Schema) -> bool:
-    """Return whether the actor has a permission that does not concern a content type, such as `branch.find`.
-    """
+    """Return whether the actor has a permission for the whole site, such as `branch.find`."""
     # If a content type has the same name, permissions such as `branch.find` refer only to that content type.
     if subject in schema.subjects and not (actor.everything or actor.reading):
         return False

@@ -47,7 +47,7 @@ def resolve_role(settings: Settings, reference: object, *, strict: bool = False)
     """Return the role that a request refers to, or None if there is no such role.
 
     `reference` is a name, a documentId, an id, or an object such as `{"connect": [{"id": 1}]}`. If `strict`
-    is set, and an object contains both an `id` and a `documentId`, both must refer to the same role.
+    is set, an `id` and a `documentId` in the same object must refer to the same role.
     """
     if isinstance(reference, dict):
         reference = next((reference[name] for name in ("connect", "set") if name in reference), reference)

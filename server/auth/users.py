@@ -26,7 +26,7 @@ _MAX_ID = 2**31 - 1
 _COLUMNS = ", ".join(field.name for field in fields(User))
 _SELECT = f"SELECT {_COLUMNS} FROM users"
 _NUMBER = "(SELECT number FROM versions WHERE name = 'users')"
-# PostgreSQL allows several write transactions at once. All that change users update this row first.
+# PostgreSQL allows several write transactions at once. Each one that changes users updates this row first.
 _LOCK = "SELECT number FROM versions WHERE name = 'users' FOR UPDATE"
 _CHANGEABLE_COLUMNS = {field.name for field in fields(User)} | {
     "name_key",
@@ -248,7 +248,7 @@ class Users:
         return self.get(user_id)
 
     def _refuse_missing_role(self, role: str) -> None:
-        # The caller has checked the role already, but since then it may have been deleted (in `locked`).
+        # The caller has checked that the role exists, but it may have been deleted since (in `locked`).
         if not role or role in DEFAULTS.roles:
             return
         settings, wrong = survey_settings(self._accounts.root)
@@ -311,7 +311,7 @@ class Users:
     def spend_confirm_code(self, code: str) -> User | None:
         """Use up a confirmation code: mark its user's email address as confirmed.
 
-        Return the user as read before this change, or None if the code is invalid or has expired.
+        Return the user's data from before this change, or None if the code is invalid or has expired.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 

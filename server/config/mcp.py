@@ -21,8 +21,7 @@ class WriteMode(StrEnum):
 
 
 class ResultText(StrEnum):
-    """Content of the text in a tool's result: JSON or a summary. The result also contains structured content.
-    """
+    """Form of the text in a tool's result: JSON or a one-line summary."""
 
     JSON = "json"
     SUMMARY = "summary"
@@ -82,9 +81,7 @@ def read_result_text(file: ConfigFile, default: ResultText, *key_path: str) -> R
 
 
 def read_branch_pattern(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read the pattern for the names of agents' branches. Raises SetupError if it does not contain
-    `{caller}`.
-    """
+    """Read the pattern for the names of agents' branches. Raises SetupError if it lacks `{caller}`."""
     name = values.text(file, default, *key_path)
     if CALLER_PLACEHOLDER not in name:
         raise file.refuse_value(

@@ -184,7 +184,7 @@ def check_preset_sizes(settings: MediaSettings, file: ConfigFile) -> Iterator[Se
 
 
 def check_storage(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each storage setting that requires another setting which is missing."""
+    """Yield an error for each storage setting that depends on a missing setting."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(
@@ -256,7 +256,7 @@ def read_preset(file: ConfigFile, *key_path: str) -> Transformation:
 
 
 def read_named_format(file: ConfigFile, *key_path: str) -> Transformation:
-    """Read a transformation in `media.formats`. Raises SetupError if it or its name is invalid."""
+    """Read an entry of `media.formats`. Raises SetupError if its name or its transformation is invalid."""
     name = str(key_path[-1])
     if name in UPLOAD_FORMATS:
         what = f'media.formats can\'t contain "{name}", which is the name of a variant from the upload'

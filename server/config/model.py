@@ -25,7 +25,7 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """Structure of API responses: as in Strapi 5, or as in Strapi 4 (nested in `data` and `attributes`)."""
+    """Structure of API responses: as in Strapi 5 (`v5`), or as in Strapi 4 (`v4`)."""
 
     V5 = "v5"
     V4 = "v4"
@@ -59,7 +59,7 @@ class Preview:
     """Settings for the preview of a content type.
 
     - `url`: the URL of the preview, with placeholders such as `{locale}`.
-    - `unmarked`: the paths of attributes whose strings get no source maps in previews.
+    - `unmarked`: the paths of attributes whose strings get no invisible source maps in previews.
     """
 
     # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.

@@ -75,7 +75,7 @@ def _url(file: ConfigFile, *key_path: str) -> str:
 
 
 def split_field(placeholder: str) -> tuple[str, str]:
-    # Such as `publishedOn.year`.
+    # For example, `publishedOn.year` gives ("publishedOn", "year").
     name, _, part = placeholder.removeprefix(KEEPS_SLASHES).partition(".")
     return name, part
 
@@ -129,7 +129,7 @@ class Feed:
     """Settings for one feed.
 
     - `parameters`: query parameters, as nested dictionaries.
-    - `item`: the names of the attributes that provide the values of ITEM_KEYS.
+    - `item`: maps keys from ITEM_KEYS to the attributes that provide their values.
     """
 
     types: tuple[str, ...]
@@ -274,7 +274,7 @@ def check_feed_names(
 ) -> Iterator[OddName]:
     """Yield a problem for each unknown name in `feeds`.
 
-    Content types without an entry in `urls` are problems, too, because their feeds would be empty.
+    Also yield a problem for each content type in a feed that is missing in `urls`.
     """
     for name, feed in feeds.items():
         for i, locale in enumerate(feed.locales):

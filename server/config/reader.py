@@ -54,7 +54,7 @@ def read_settings(root: Path) -> Settings:
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
     """Return a site's settings, and a list of all errors in site.yaml.
 
-    Settings with invalid values have their defaults.
+    Each invalid value is replaced by the setting's default.
     """
     try:
         return survey_file(read_config_file(root, FILE, optional=True))
@@ -341,8 +341,7 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return a warning for each unknown content type in the settings, and for each misspelled built-in role.
-    """
+    """Return a warning for each unknown content type and each misspelled built-in role in the settings."""
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):

@@ -121,12 +121,12 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 
 
 def mask_settings_text(text: str, sent: Collection[str] | None = None, other: str = "") -> str:
-    """Return the text of site.yaml, but hide values that can be secret.
+    """Return the text of site.yaml, but hide all values that can be secret.
 
-    By default, the whole section `webhooks` is hidden. If `sent` is given, only secrets and comments are
-    hidden in this section, and those header values and ends of URLs that are not in `sent`. `other` is
-    another version of the text: comments on webhooks in that version are hidden, too. Raises SyntaxProblem if
-    a text can't be parsed.
+    By default, the whole section `webhooks` is hidden. If `sent` is given, only this section's secrets,
+    comments, header values and ends of URLs are hidden, except for header values and URLs that are in `sent`.
+    Comments are also hidden if they are about webhooks in `other`, another version of the text. Raises
+    SyntaxProblem if a text can't be parsed.
     """
     root, hidden = _nodes(text), list[tuple[Node, str]]()
     if root:

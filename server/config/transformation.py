@@ -15,7 +15,7 @@ MEDIA_TYPES: Mapping[str, str] = {
 }
 COVER, CONTAIN, INSIDE, OUTSIDE, SCALE = "cover", "contain", "inside", "outside", "scale"
 FITS = (COVER, CONTAIN, INSIDE, OUTSIDE, SCALE)
-MAX_SIDE_PIXELS = 32_767  # so that products stay small; `media.transform.max_edge` is the actual limit
+MAX_SIDE_PIXELS = 32_767  # keeps width × height small; the actual limit is `media.transform.max_edge`
 MAX_DPR = 5.0
 MAX_QUALITY = 100
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,6}")
@@ -24,7 +24,7 @@ _DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,20})?|\.[0-9]{1,20}")
 _RATIO = re.compile(r"([0-9]{1,5}(?:\.[0-9]{1,20})?):([0-9]{1,5}(?:\.[0-9]{1,20})?)")
 _RECTANGLE = re.compile(r"([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6})")
 MAX_RATIO = 100.0
-# Values of `crop` as in imgix, and the point that each one keeps in view: x, y, or None for no effect on one.
+# Values of `crop` as in imgix, and the point that each one keeps in view: x and y, or None for no effect.
 # Faces are not searched for. imgix also ignores `faces` if it finds none.
 _CROPS: Mapping[str, tuple[float | None, float | None]] = {
     "focalpoint": (None, None),
@@ -38,7 +38,7 @@ _CROPS: Mapping[str, tuple[float | None, float | None]] = {
     "faces": (None, None),
 }
 _DETAIL = frozenset({"entropy", "edges"})
-# Values of imgix's `fit`, and the fit and enlargement that they stand for. None: as the caller asks.
+# imgix's values of `fit`, each with Bifolio's fit and whether images are enlarged (None: as requested).
 _IMGIX_FITS: Mapping[str, tuple[str, bool | None]] = {
     "crop": (COVER, None),
     "min": (COVER, False),

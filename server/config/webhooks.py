@@ -71,7 +71,7 @@ _SECRET_PATHS = (("url",), ("headers",), ("secret",))
 class Webhook:
     """Settings for one webhook. If a filter, such as `events`, is empty, it matches everything."""
 
-    # `lines` contains the number of the line in site.yaml for each key.
+    # `lines` maps each key to the number of its line in site.yaml.
 
     name: str
     url: str
@@ -233,8 +233,7 @@ def shown_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """Return what is wrong with a webhook's secret, worded as in "must be …", or "" if the secret is valid.
-    """
+    """Return what is wrong with a webhook's secret, or "" if it is valid."""
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):

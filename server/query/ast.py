@@ -27,7 +27,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class EmptyAttribute:
-    """Condition that a relation, media field or component is empty (if `null` is set) or not empty."""
+    """Condition that a relation, media attribute or component is empty (if `null` is set) or not empty."""
 
     attribute: Attribute
     column_index: int
@@ -38,7 +38,7 @@ class EmptyAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RelatedMatch:
-    """Condition that at least one item in a relation, media field or component matches `inner`."""
+    """Condition that at least one related document, media file or component matches `inner`."""
 
     attribute: Attribute
     column_index: int

@@ -26,8 +26,9 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse filters. Raises ValidationError if they are invalid. `param` is the name to use in error
-    messages.
+    """Parse filters. Raises ValidationError if they are invalid.
+
+    `param` is the parameter's name for error messages.
     """
     if value is None or value == "":
         return NO_FILTER
@@ -164,7 +165,7 @@ def _compose_names(value: Any) -> Any:
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
     """Parse a comparison of related items with ids.
 
-    Digits can be a numeric `id` or a documentId, so they are compared with both.
+    A value that consists of digits can be an `id` or a documentId, so it is compared with both.
     """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
@@ -237,10 +238,9 @@ def _compare(
 def _compare_many(
     attribute: Attribute, column: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with several values, which is possible for `$eq` (any of them) and `$ne` (none of
-    them).
+    """Parse a comparison with several values: `$eq` becomes `$in`, and `$ne` becomes `$notIn`.
 
-    Raises ValidationError for other operators.
+    Raises ValidationError for all other operators.
     """
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:

@@ -24,8 +24,7 @@ _MAX_LIMIT = 10**9
 
 
 def read_page_parameters(params: Mapping[str, Any], settings: Settings) -> Page:
-    """Parse the top-level parameters `page` and `pageSize`. Raises ValidationError if they are not numbers.
-    """
+    """Parse the top-level `page` and `pageSize`. Raises ValidationError if they are not whole numbers."""
     return read_page({name: params[name] for name in PAGE_PARAMETERS & params.keys()}, settings)
 
 
@@ -63,9 +62,9 @@ def refuse_unknown_parameters(params: Mapping[str, Any]) -> None:
 
 
 def read_offset_page(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level parameters `start` and `limit` (-1: no limit).
+    """Parse the top-level `start` and `limit` (-1: no limit).
 
-    Raises ValidationError if they are not numbers.
+    Raises ValidationError if they are not whole numbers.
     """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
@@ -152,8 +151,8 @@ def read_query(
 ) -> Query:
     """Parse a request for one document or, if `many` is set, for a list of documents.
 
-    Raises ValidationError if a parameter is invalid, and NotAllowedBySettingError if a setting forbids the
-    combination of `populate` and `pagination`.
+    Raises ValidationError if a parameter is invalid. Raises NotAllowedBySettingError if a setting forbids
+    combining `populate` with `pagination`.
     """
     if settings.api.strict_params:
         refuse_unknown_parameters(params)
@@ -226,10 +225,7 @@ def locales_to_delete(value: Any, type_: Type, settings: Settings) -> tuple[str,
 
 
 def _read_locale_code(value: Any, settings: Settings) -> str:
-    """Parse a locale code. As in Strapi, it does not have to be a locale of the site.
-
-    Raises ValidationError if the value is not a locale code.
-    """
+    """Parse a locale code. As in Strapi, it does not have to be a locale of the site."""
     if value is None or value == "":
         return settings.locales.default
     if not isinstance(value, str) or not LOCALE.fullmatch(value):
@@ -269,7 +265,7 @@ def locale_to_write(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse a status (default: `published`). Raises ValidationError if it is unknown."""
+    """Parse a status (default: `published`). Raises ValidationError for any other word."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -279,8 +275,6 @@ def read_status(value: Any) -> str:
 
 
 def _requested_status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Return the requested status. With the response format of Strapi 4, `publicationState` can set it, too.
-    """
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -301,10 +295,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _publication_filter_of(value: Any) -> str | None:
-    """Convert the deprecated `hasPublishedVersion` to a `publicationFilter`.
-
-    Raises ValidationError if the value is neither `true` nor `false`.
-    """
+    """Convert the deprecated parameter `hasPublishedVersion` to a `publicationFilter`."""
     if value is None:
         return None
     if value not in ("true", "false"):

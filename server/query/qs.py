@@ -24,9 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a query string into nested dicts and lists. Raises ValidationError if it is malformed or too
-    long.
-    """
+    """Parse a query string into nested dicts and lists. Raises ValidationError if it is invalid."""
     if not text:
         return {}
     if len(text) > MAX_QUERY_CHARS:
@@ -97,7 +95,7 @@ def items(value: Any) -> list[Any]:
 
 
 def is_list(value: Any) -> bool:
-    """Return True if a value is a list: `a[]=…`, `a[0]=…` or a repeated key."""
+    """Return True if a parsed value is a list, as in `a[]=…`, `a[0]=…` or a repeated key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )

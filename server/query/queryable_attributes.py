@@ -28,7 +28,7 @@ def is_hidden(type_: Type, key: str) -> bool:
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of a relation, media field or component.
+    """Return the target type of a relation, media attribute or component.
 
     Return None for other attributes, and for attributes that can have several target types.
     """

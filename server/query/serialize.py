@@ -35,8 +35,7 @@ def untrusted_query_string(params: Mapping[str, Any]) -> str:
 
 
 def _parameter_lengths(value: Any, key_chars: int, depth: int) -> Iterator[int]:
-    """Yield a lower bound for the length of each parameter, in characters. Only keys and strings are counted.
-    """
+    """Yield a lower bound for each parameter's length in characters. Only keys and strings are counted."""
     if depth > MAX_DEPTH + 1:
         raise ValidationError(f"The query is nested more than {MAX_DEPTH} levels deep, which is the limit")
     if isinstance(value, Mapping) and value:

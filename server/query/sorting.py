@@ -57,10 +57,7 @@ def _parse_each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -
 
 
 def _path_length(error: ValidationError) -> int:
-    """Return the number of keys in an error's path. Errors are sorted by this number.
-
-    For errors that are not a KeyNameError, it is larger than for all others.
-    """
+    """Return the length of a KeyNameError's path, or a greater number for any other error."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]

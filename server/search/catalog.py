@@ -12,9 +12,9 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class VersionGroup:
-    """Group of versions: one content type, one locale, and the statuses of the requests that find them.
+    """Group of versions that share a content type, a locale, and the statuses of requests that find them.
 
-    Requests for either status find a published version that has no separate draft.
+    Requests for either status can find a published version without a separate draft.
     """
 
     uid: str
@@ -42,8 +42,8 @@ class IndexedVersion:
 class LocaleVersions:
     """The searchable versions of one content type in one locale, by documentId.
 
-    A published version without a separate draft is only in `published`. `lists` contains the two lists of the
-    snapshot from which this object was made.
+    `drafts` contains only drafts that are stored separately from the published version. `lists` contains the
+    snapshot's lists of published versions and drafts, by which changes are detected.
     """
 
     lists: tuple[object, object]
@@ -93,10 +93,7 @@ def versions(catalog: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVer
 
 
 def changes(previous: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Compare two catalogs. Return the new and changed versions by their keys in the index.
-
-    If a version was removed, its value is None.
-    """
+    """Return the versions that differ between two catalogs, by index key. Removed versions are None."""
     found: dict[str, IndexedVersion | None] = {}
     for key in previous.keys() | after.keys():
         old, new = previous.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)

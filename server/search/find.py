@@ -42,8 +42,7 @@ def scan(
     """Search without the index, by reading all `versions`.
 
     Return the matches in requested groups, best first, and the number of matches in every group. If no
-    version contains enough of the words, versions that contain any of them match. Raises LimitError if the
-    search exceeds the budget.
+    version contains enough of the words, versions that contain any of them match.
     """
     patterns: dict[str, list[_ClausePattern]] = {}
     excluded_patterns: dict[str, list[_ClausePattern]] = {}
@@ -161,8 +160,8 @@ class Scope:
 class Results:
     """One page of search results, as (score, document).
 
-    `counts` is the number of matches in each group. If `indexed` is False, the results come from a scan of
-    all documents. `status` is None if there is no index.
+    `counts` contains the number of matches in each group. If `indexed` is False, the results come from a scan
+    of all documents. If there is no index, `status` is None.
     """
 
     documents: list[tuple[float, Document]]
@@ -221,10 +220,9 @@ class Search:
     def _search_index(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search the index. Return the matches, the corrected search input and the index's status.
+        """Search the index. Return the matches, a corrected search input or None, and the index's status.
 
-        The corrected input is None if there is nothing to correct. Return None instead of the three values if
-        the index can't be used.
+        If the index can't be used, return None.
         """
         for attempt in (1, 2):
             try:

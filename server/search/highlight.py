@@ -35,10 +35,7 @@ class StepLimit:
 
 
 class WordFinder:
-    """Finder for words that match a search, in texts of one language.
-
-    It stops when `step_limit` is used up.
-    """
+    """Finder for words that match a search, in texts of one language. It stops after `step_limit` steps."""
 
     def __init__(self, question: Question, language: str, step_limit: StepLimit | None = None) -> None:
         self.language, self.step_limit = language, step_limit or StepLimit()

@@ -21,7 +21,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer of the search index. Other processes call its methods `begin`, `apply` and `commit` by name."""
+    """Writer of the search index, with the commands `begin`, `apply` and `commit`."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index. If it is damaged or outdated, replace it with an empty one."""
@@ -129,7 +129,6 @@ def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute one command of the indexer. Raises OSError if it fails because the index was deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

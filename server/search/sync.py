@@ -1,5 +1,4 @@
-"""Background job that updates the search index (docs/search.md). It runs in the worker with the index lock.
-"""
+"""Background job that updates the search index (docs/search.md), in the worker with the index lock."""
 
 import logging
 import threading
@@ -48,7 +47,7 @@ class Sync(Job):
     def run(self, context: JobContext) -> float:
         """Index a batch of changes if this process holds the index lock or can acquire it.
 
-        Return the number of seconds until the next run. Raises JobFailedError if the index can't be written.
+        Return the number of seconds until the next run.
         """
         if self.site.folder.is_gone():  # `server.site.watch` logs that the folder is gone.
             self.close()
@@ -137,7 +136,7 @@ class _IndexingSession:
     def _pause(self, check_s: float) -> float:
         """Record that the index is up to date. Return the number of seconds until the next run.
 
-        `check_s` is how long the last check for changes took, in seconds.
+        `check_s` is the duration of the last check for changes, in seconds.
         """
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")

@@ -42,10 +42,7 @@ def spans(text: str) -> Iterator[re.Match[str]]:
 
 
 def words_starting_with(first_letters: Iterable[str]) -> re.Pattern[str]:
-    """Return a regular expression for words that start with one of these letters.
-
-    It ignores case and accents.
-    """
+    """Return a pattern for words that start with one of these letters, ignoring case and accents."""
     letters = "".join(
         re.escape(c) for start in sorted(set(first_letters)) for c in _letters_by_folded().get(start, start)
     )

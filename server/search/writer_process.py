@@ -41,8 +41,7 @@ class WriterProcess:
     def call(self, name: str, *arguments: Any) -> Any:
         """Send a command to the writer process, and return the response.
 
-        Raises DamagedIndexError if the index can't be read, and ChildProcessError if the command fails or the
-        process ends.
+        Raises DamagedIndexError if the index can't be read, and ChildProcessError if the command fails.
         """
         return (self._child or self._open()).call(name, *arguments)
 

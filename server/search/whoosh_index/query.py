@@ -50,7 +50,7 @@ class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
-            # Skip earlier documents, because fewer than `least` matchers can match them.
+            # Skip earlier documents, because fewer than `min_matches` matchers can match them.
             at = ids[self.min_matches - 1]
             self.here = [m for m in self.left if m.id() == at]
             if len(self.here) >= self.min_matches:
@@ -170,7 +170,7 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryCompiler:
-    """Compiler that converts parsed searches to queries for one commit of the index."""
+    """Compiler that converts parsed searches to Whoosh queries."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget

@@ -70,7 +70,7 @@ class _BestMatches:
 
 
 class IndexReader:
-    """Reader for one commit of the index. Not thread-safe."""
+    """Reader of the index. It does not see changes that are committed later. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         # After whoosh's `refresh`, searches would also return versions that have been replaced
@@ -162,7 +162,7 @@ class IndexReader:
     ) -> Hits:
         counts: Counter[str] = Counter()
         best = _BestMatches(limit)
-        # by encoded name of a group: (name, is counted, is wanted)
+        # by a group's encoded name: (name, whether it is visible, whether it is requested)
         groups_seen: dict[bytes, tuple[str, bool, bool]] = {}
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
         context = self._searcher.context(weighting=weighting)

@@ -1,4 +1,4 @@
-"""Term statistics and scores that ignore hidden versions, so that they reveal nothing about these."""
+"""Term statistics and scores that do not depend on hidden versions."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping

@@ -110,10 +110,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return the postings of all texts of a version, the postings of its headings, and its set of words.
-
-    The words are in lower case, without accents.
-    """
+    """Return the postings of a version's texts, the postings of its headings, and its words (see `fold`)."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()
