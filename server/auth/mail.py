@@ -18,7 +18,7 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of functions that send email."""
+    """Queue of functions that send emails in the background."""
 
     # Responses do not wait for the queue, so that response times don't reveal whether an email was sent.
 

@@ -45,11 +45,11 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class UserChanges:
-    """The changes to users since an earlier version number.
+    """The changes since an earlier version of the list of users.
 
     - `users`: the users that have changed.
     - `count`: the total number of users.
-    - `version`: the current version number.
+    - `version`: the number of the current version.
     """
 
     users: list[User]

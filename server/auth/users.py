@@ -107,7 +107,7 @@ class Users:
             yield _count_by_role(connection)
 
     def changes(self, version: int) -> UserChanges:
-        """Return the users that have changed since a version number. For 0, return all users."""
+        """Return the users that have changed since a version of the list. For version 0, return all users."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:

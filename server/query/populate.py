@@ -209,7 +209,7 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse the option `on[category.component]=…`. Return a selection for each uid.
+        """Parse the option `on[category.component]=…`. Return the selection for each component, by uid.
 
         A component is populated even if its value is `false`.
         """

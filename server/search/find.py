@@ -158,7 +158,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One page of search results, as (score, document).
+    """One page of search results, as pairs of score and document.
 
     `counts` contains the number of matches in each group. If `indexed` is False, the results come from a scan
     of all documents. If there is no index, `status` is None.
