@@ -48,7 +48,7 @@ class AttemptLimiter:
     def count_attempt(self, attempt: Attempt) -> CountedKeys | None:
         """Count an attempt before it is made, and return the keys under which it was counted.
 
-        Return None if the attempt exceeds a limit and must be rejected.
+        Return None if the attempt must be rejected.
         """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.

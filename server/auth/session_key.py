@@ -34,7 +34,7 @@ class PreviousKey:
 def session_key(root: Path) -> str:
     """Return the signing key. If there is none, create a file that contains a new key.
 
-    Raises SetupError if the key is too short, or if its file can't be read or created.
+    Raises SetupError if the key is too short, or if its file can't be used.
     """
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given

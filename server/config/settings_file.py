@@ -169,10 +169,7 @@ def _comments(text: str, root: Node | None, hidden: Iterable[Replacement] = ()) 
 
 
 def _is_on_webhooks(text: str, root: Node | None, comment: int) -> bool:
-    """Return whether a comment is in the section `webhooks`, or in the lines directly above it.
-
-    `comment` is the position at which the comment begins.
-    """
+    """Return whether a comment is in the section `webhooks`, or in the lines directly above it."""
     keys = root.keys if root else ()
     for key in (key for key in keys if key.value == WEBHOOKS):
         end = min((other.start for other in keys if other.start > key.start), default=len(text))

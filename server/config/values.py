@@ -139,9 +139,9 @@ def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: st
 def read_retention(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept: the maximum age and the maximum number of events.
+    """Read the maximum age and the maximum number of events.
 
-    The value in site.yaml sets only one of them. The other one is None.
+    site.yaml sets only one of them. The other one is None.
     """
     written = file.get(*key_path)
     if is_null(written):

@@ -250,7 +250,7 @@ def check_header(value: str) -> str:
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Replace each `env:NAME` in a webhook's settings with the value of the environment variable.
+    """Replace each `env:NAME` with the value of the environment variable.
 
     Raises SetupError if a variable is not set, or if its value is invalid.
     """

@@ -93,7 +93,7 @@ class _ClausePattern:
     def rate(self, folded: list[tuple[Text, str]]) -> float:
         """Return the score of a document, or 0 if it does not match.
 
-        `folded` contains each text of the document together with its lower-case form without accents.
+        `folded` contains each text with its lower-case form without accents.
         """
         best = total = 0.0
         for text, folded_text in folded:

@@ -83,8 +83,8 @@ class Indexer:
     def commit(self, total: int, pending: int, shape: str = "") -> None:
         """Write the changes to disk, where readers can see them.
 
-        Pass `shape` when all versions have been received: the index is then complete, and versions that were
-        not received since `begin` are removed.
+        Pass `shape` after the last version: the index is then complete, and versions that were not received
+        since `begin` are removed.
         """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:

@@ -134,10 +134,7 @@ class _IndexingSession:
         return BATCH_PAUSE_S
 
     def _pause(self, check_s: float) -> float:
-        """Record that the index is up to date. Return the number of seconds until the next run.
-
-        `check_s` is the duration of the last check for changes, in seconds.
-        """
+        """Record that the index is up to date. Return the number of seconds until the next run."""
         if self._reported_s:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()

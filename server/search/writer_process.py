@@ -39,7 +39,7 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command to the writer process, and return the response.
+        """Send a command, and return the response.
 
         Raises DamagedIndexError if the index can't be read, and ChildProcessError if the command fails.
         """

@@ -22,7 +22,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 class AtLeast(query.Query):  # type: ignore[misc]
     """Query for documents that match at least `min_matches` of the queries in `parts`.
 
-    The more of them a document matches, the higher its score.
+    More matches give a higher score.
     """
 
     def __init__(self, parts: Sequence[Any], min_matches: int) -> None:
