@@ -16,7 +16,8 @@ _CONFIRMATION = "passwordConfirmation"  # field that must have the same value as
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
     """Return the values of a form's fields. `min_lengths` maps each field's name to its minimum length.
 
-    Raises a ValidationError that lists all invalid fields.
+    Raises a ValidationError that lists the invalid fields. Short values are listed only if all others are
+    valid.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
