@@ -23,9 +23,10 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield each alias as it is written in the file, with its line number, or None if the line is unknown.
+    """Yield each alias that a document's file lists under `keys`, together with its line number.
 
-    An invalid file has no aliases.
+    Aliases are yielded as written in the file. The line number is None if it is unknown. An invalid file
+    yields nothing.
     """
     positions: Positions = {}
     try:
@@ -48,8 +49,8 @@ def read_aliases(
 def resolve_alias(alias: Any, address: str, *, from_root: bool = False) -> Source:
     """Return the origin and the path of an alias.
 
-    A relative alias starts at the folder of `address` or, if `from_root` is set, at the root. Raises
-    ValueError if the alias is invalid.
+    A relative alias is resolved against the folder of `address` or, if `from_root` is set, against the root.
+    Raises ValueError if the alias is invalid or has a different origin.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")

@@ -14,9 +14,9 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    This server wrote the files in `written` and deleted those in `deleted`. Other programs wrote `changed`
-    and deleted `removed`. `problems` are new, and the problems in `fixed` no longer exist. If `reloaded` is
-    set, the configuration changed or all files were read again.
+    This server wrote the files in `written` and deleted those in `deleted`. Other programs changed the files
+    in `changed` and deleted those in `removed`. `problems` are new, and the problems in `fixed` no longer
+    exist. If `reloaded` is set, the configuration changed or all files were read again.
     """
 
     changed: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of a change: "api" for this server, "file" for other programs.
+    """Who made a change: `source` is "api" for this server, and "file" for other programs and machines.
 
     `write` is the id of the write in the commit queue, or "" if it is not in the queue.
     """
@@ -51,7 +51,7 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def summarize_change(before: Contents, record: Record) -> Change:
-    """Summarize the changes in a record.
+    """Summarize the changes that a record makes to the contents `before`.
 
     If the record contains the entire site, the summary lists no files.
     """
@@ -87,9 +87,9 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def compare_problem_lists(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new problems and the fixed ones.
+    """Return the problems that are only in `after`, and those that are only in `before`.
 
-    A problem whose line number has changed is neither new nor fixed.
+    Problems with the same path and message count as the same problem, even if their line numbers differ.
     """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}

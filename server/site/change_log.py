@@ -1,4 +1,4 @@
-"""Shared memory that tells workers about changes to the site."""
+"""Log in shared memory, from which workers learn of changes to the site."""
 
 import fcntl
 import mmap
@@ -29,7 +29,7 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # These bytes of the lock file are locked sepa
 
 
 class ChangeLog:
-    """Log of changes that workers share.
+    """Log of the changes to a site, which all workers read.
 
     A position in the log is the number of bytes that were appended before it.
     """
@@ -83,9 +83,9 @@ class ChangeLog:
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, is_required: bool) -> int:
         """Append a record, and return the position after it.
 
-        `checkpoint` returns a record of the entire site, which is written at the start of a new segment. If
-        `is_required` is set, workers apply the record before their next response. The caller must hold the
-        write lock.
+        `checkpoint` returns a record of the entire site, which is written at the start of each new segment of
+        the log. If `is_required` is set, workers apply the record before their next response. The caller must
+        hold the write lock.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -101,9 +101,10 @@ class ChangeLog:
         return end
 
     def append_full_record(self, parts: Sequence[bytes | mmap.mmap], *, lag: bool) -> int:
-        """Append a record of the entire site, which consists of `parts`. Return the position after it.
+        """Append a record of the entire site, and return the position after it.
 
-        If `lag` is set, old workers may briefly serve an older state. The caller must hold the write lock.
+        The record is the concatenation of `parts`. If `lag` is set, old workers may briefly continue to serve
+        an older state. The caller must hold the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + sum(map(len, parts))
@@ -113,7 +114,10 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, extra_ns: int = 0) -> bool:
-        """Return True if a worker at `position` may serve an older state until it is replaced."""
+        """Return True if a worker at `position` may serve an older state until it is replaced.
+
+        `extra_ns` extends the period in which this is allowed, in nanoseconds.
+        """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns
 
@@ -127,8 +131,8 @@ class ChangeLog:
     def records_since(self, position: int) -> tuple[int, list[bytes]]:
         """Return the position of the log's end, and the records after `position`.
 
-        If some of these records were overwritten, the first record returned contains the entire site. Raises
-        ValueError or struct.error if the log is damaged.
+        If some of these records have been overwritten, the first record in the result contains the entire
+        site. Raises ValueError or struct.error if the log is damaged.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -182,9 +186,9 @@ class ChangeLog:
     def _overwrite_segment(
         self, segment: int, parts: Sequence[bytes | mmap.mmap], *, checkpoint: bool = True
     ) -> int:
-        """Overwrite a segment with a record of the entire site. Return the segment's number.
+        """Overwrite a segment of the log with a record of the entire site.
 
-        If `checkpoint` is set, workers that are up to date skip the record.
+        Return the segment's number. If `checkpoint` is set, workers that are up to date skip the record.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -218,9 +222,9 @@ class ChangeLog:
         return start
 
     def _read(self, start: int, end: int) -> bytes | None:
-        """Return the bytes from `start` to `end` or to the end of the segment.
+        """Return the log's bytes from `start` to `end`, or to the end of the segment if that comes first.
 
-        Return None if they were overwritten.
+        Return None if they have been overwritten.
         """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
@@ -253,9 +257,10 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock for all threads of all workers.
+    """Lock that all threads of all workers share.
 
-    If the owner is killed, the lock is released. It must be created before workers are forked.
+    If the process that holds the lock is killed, the lock is released. The lock must be created before
+    workers are forked.
     """
 
     def __init__(self) -> None:

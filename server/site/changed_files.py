@@ -32,10 +32,7 @@ RACY_WINDOW_NS = 50_000_000
 
 
 def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileListing | None:
-    """List the files in all content folders.
-
-    Return None if checking the files in `hints` is enough.
-    """
+    """List the files in all content folders, or return None if checking the files in `hints` is enough."""
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -53,9 +50,9 @@ def list_if_needed(contents: Contents, hints: Collection[str] | None) -> FileLis
 def find_changed_files(
     contents: Contents, hints: Collection[str], listing: FileListing | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return the changed files, the problems with folders and links, and the targets of links by path.
+    """Return the changed files, the problems with folders and links, and the target of each link, by path.
 
-    Without a `listing`, only the files in `hints` are checked. Media files in `hints` always count as
+    If `listing` is None, only the files in `hints` are checked. Media files in `hints` always count as
     changed.
     """
     hinted = _content_paths(hints)
@@ -103,7 +100,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
 
 
 def has_own_entry(contents: Contents, path: str) -> bool:
-    """Return False for the description file of a media file, which has no entry of its own."""
+    """Return False if `path` is the description of a media file, which has no entry of its own."""
     return contents.store.owning_file(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -114,7 +111,7 @@ def _is_new(contents: Contents, path: str) -> bool:
 def find_unsettled(entries: Iterable[Entry], read_at_ns: int) -> set[str]:
     """Return the paths of files that might change again without getting a new signature.
 
-    `read_at_ns` is when they were read, in nanoseconds since 1970.
+    `read_at_ns` is the time at which the files were read, in nanoseconds since 1970.
     """
     # The same test as in `is_settled`, but without a function call for each of up to hundreds of thousands of
     # files.
@@ -142,9 +139,9 @@ def _differs(contents: Contents, path: str, listing: FileListing | None = None) 
 
 
 def has_changed(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
-    """Return True if a file has changed or, for a media file, if its description has changed.
+    """Return True if a file has changed. For a media file, a change of its description counts, too.
 
-    Current signatures are taken from `listing` or, if it is None, from disk.
+    The current signatures are taken from `listing` or, if it is None, from disk.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, listing)
@@ -186,10 +183,10 @@ def is_settled(signature: Signature, time_ns: int) -> bool:
 
 
 def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain | None = None) -> list[Write]:
-    """Return the writes of a changeset.
+    """Return the writes of a changeset, after checking that other programs have not changed its files.
 
     Raises ConflictError if another program changed a file that the changeset writes or relies on. Files that
-    are changed by the writes in `chain` are not checked.
+    the writes in `chain` change are not checked.
     """
     writes = changeset.writes()
     known = (
@@ -202,7 +199,7 @@ def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain |
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return True if a write is based on another version of the file than the one being served."""
+    """Return True if a write is based on a different version of its file than the one being served."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owning_file(write.path, lambda path: (contents.root / path).is_file()) != write.path:

@@ -46,9 +46,9 @@ class Configuration:
 
     @property
     def parse_key(self) -> object:
-        """Key that stands for all settings and schemas that affect parsing.
+        """A value that changes if a setting or schema that affects parsing changes.
 
-        If the key changes, all documents must be parsed again.
+        All documents must then be parsed again.
         """
         settings, types = self.settings, self.schema.types
         schemas = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
@@ -63,7 +63,7 @@ class Configuration:
 
 
 def configure(root: Path) -> Configuration:
-    """Read site.yaml and the schemas. Raises SetupError."""
+    """Read site.yaml and the schemas. Raises SetupError if they are invalid."""
     # Taken before reading, so that a change during the read will be noticed.
     mark = configuration_signatures(root)
     for link in check_configuration_links(root):
@@ -100,7 +100,7 @@ def recover_configuration(root: Path) -> Configuration:
 
 
 def check_configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each forbidden link among the files of the configuration."""
+    """Yield an error for each symbolic link in the configuration that is not allowed."""
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
     inside = (os.path.join(base, n) for base, *names in os.walk(folder) for n in chain(*names))

@@ -1,6 +1,6 @@
 """Data that was read from the files of a site.
 
-In workers that have applied the same records, this data is the same.
+If two workers have applied the same records, their data is the same.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,9 +23,9 @@ class Contents:
     """Data that was read from the files at `root`.
 
     `broken` contains the entries that have an error. `unsettled` files might change again without getting a
-    new signature. `uncommitted` files differ from the last commit. `apply_counter` changes when a record
-    begins to be applied, and again when it has been applied. `clean_check` describes the last check that
-    found no change: the value of `apply_counter`, and a digest of all signatures.
+    new signature. `uncommitted` files differ from the last commit. `apply_counter` is increased at the start
+    and at the end of each application of a record. `clean_check` contains two numbers from the last check
+    that found no change: the value of `apply_counter`, and a digest of all signatures.
     """
 
     root: Path
@@ -53,7 +53,8 @@ class Contents:
     def documents_changed_by(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
         """Return the documents that the records remove, and those that they add.
 
-        A changed document is in both lists. None of the records may be complete.
+        If a document changes, its old version is in the first list, and its new version in the second. None
+        of the records may contain the entire site.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -67,7 +68,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply a record. Documents that have not changed keep their objects."""
+        """Apply a record. Unchanged documents remain the same Python objects."""
         seen, self.apply_counter = self._digest_after(record), self.apply_counter + 1
         if record.is_complete:
             self.unsettled, self.git, self.uncommitted = set(), GitState(), set()
@@ -161,7 +162,7 @@ class Contents:
     def record_since(self, before: "Contents") -> Record:
         """Return a record of the changes since `before`.
 
-        If many files differ, the record contains the entire site.
+        If many files or the configuration have changed, the record contains the entire site.
         """
         if not before.entries:
             return self.full_record()

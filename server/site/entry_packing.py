@@ -1,6 +1,6 @@
 """Serialization of a site's entries in a forked process.
 
-At the same time, this process builds the index.
+Meanwhile, the parent process builds the index.
 """
 
 import os
@@ -17,9 +17,9 @@ TIMEOUT_S = 10.0  # The caller may hold the write lock.
 
 
 class EntryPacking:
-    """Process that serializes entries for a record of the entire site.
+    """Forked process that serializes entries for a record of the entire site.
 
-    It must be started while this process has no other threads.
+    It must be started while the parent process has only one thread.
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
@@ -30,8 +30,8 @@ class EntryPacking:
     def finish(self, entries: Mapping[str, Entry]) -> mmap | bytes:
         """Wait for the process, and return the serialized entries.
 
-        Return no bytes if the process failed or took longer than TIMEOUT_S, or if `entries` differs from the
-        entries that it serialized.
+        The result is empty if the process failed or took longer than TIMEOUT_S, or if `entries` differs from
+        the entries that the process serialized.
         """
         self._process.join(TIMEOUT_S)
         self._process.kill()

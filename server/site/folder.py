@@ -16,7 +16,7 @@ class SiteFolder:
     def is_gone(self) -> bool:
         """Return True if there is no site at the path.
 
-        A new folder with a site, such as a fresh checkout, counts as the site's folder from then on.
+        If a new folder with a site appears there, such as a fresh checkout, it becomes the site's folder.
         """
         current_id = _id(self.root)
         if current_id is None:

@@ -64,7 +64,7 @@ def head_moved(root: Path, before: GitState) -> bool:
 def read_git_state(root: Path, before: GitState) -> GitState:
     """Read the current state of the repository.
 
-    If nothing has changed, `before` itself is returned.
+    If nothing has changed, return `before` itself.
     """
     git_folder_id = git_folder_id_of(root)
     folder = before.folder if git_folder_id == before.git_folder_id else None
@@ -113,7 +113,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_checked_paths(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Ask git which of the `paths` differ from the last commit. Return the state with the answer."""
+    """Ask git which of the `paths` differ from the last commit, and return the updated state."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -148,11 +148,11 @@ def with_commit(
     *,
     may_rename: bool,
 ) -> GitState:
-    """Return the state after a commit by this server.
+    """Return the state after this server has made a commit.
 
     `committed_at` is in seconds since 1970. `files` maps each path to True if the file on disk has the
     content that was committed. If `may_rename` is set, git is asked whether files were renamed. Raises
-    GitError.
+    GitError if a git command fails.
     """
     assert state.folder is not None
     before = state.committed
@@ -172,9 +172,10 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after commits by other people, or None if one of the commits is a merge.
+    """Return the state after commits that were not made by this server, the last of which is `commit`.
 
-    `files` means the same as for `with_commit`. Raises GitError.
+    Return None if one of the commits is a merge, or if they do not continue the last known commit. `files`
+    has the same meaning as in `with_commit`. Raises GitError if a git command fails.
     """
     assert state.folder is not None
     before = state.committed
@@ -197,7 +198,7 @@ def paths_with_new_times(before: CommitTimes, after: CommitTimes, paths: Iterabl
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """Return the difference between two states, or None if there is none."""
+    """Return the difference between two states, or None if they are equal."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
@@ -235,9 +236,9 @@ def with_shared_paths(state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return marks of git's lock, HEAD and index.
+    """Return values by which changes to git's lock, HEAD and index can be detected.
 
-    When a git command writes files, at least one of them changes.
+    When a git command writes files, at least one of the values changes.
     """
     if state.folder is None:
         return None, None, None

@@ -61,7 +61,7 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 @contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection, which could stop all threads for up to a second."""
+    """Context manager: disable garbage collection, which could stop all threads for up to a second."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -80,7 +80,7 @@ def release_free_memory() -> None:
 def return_large_blocks() -> None:
     """Configure the allocator to return large blocks to the operating system when they are freed.
 
-    Otherwise, a server needs twice the memory under load.
+    Otherwise, a server under load needs twice as much memory.
     """
     with suppress(AttributeError, OSError):  # only in glibc
         library = ctypes.CDLL(None)
@@ -105,12 +105,12 @@ def load_contents(
     on_cached: Callable[[Contents], object] | None = None,
     replaced_documents: list[Document] | None = None,
 ) -> Contents:
-    """Load all files. Up to `cores` cores are used.
+    """Load all files of a site, using up to `cores` CPU cores.
 
     `can_fork` must be False if this process has other threads. `nice` lowers the priority of the processes
     that read files. Serialized entries are added to `packed_entries`, and old versions of changed documents
-    to `replaced_documents`. If the cache is large, `on_cached` is called with its contents before changed
-    files are read.
+    to `replaced_documents`. If the cache is large, `on_cached` is called with the cached contents before
+    changed files are read.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -260,7 +260,10 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files. If there are many, several cores are used, even if this process has other threads."""
+    """Read files, and map each path to its entry, or to None if it has no entry.
+
+    Many files are read on several cores, even if this process has other threads.
+    """
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
     if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:

@@ -14,14 +14,14 @@ from server.site.writing.preparing import Prepare, Request, Result
 
 
 class ReadOnlySiteError(BifolioError):
-    """Error for writing to a read-only site, which is a bug."""
+    """Error raised if code tries to write to a site that was opened read-only, which is a bug."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
 
 
 class Arbiter(Protocol):
-    """Arbiter, which changes files only after the git remote has accepted the changes."""
+    """Writer that changes files only after the git remote has accepted the changes."""
 
     def write(
         self, authorship: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -54,9 +54,10 @@ class SiteConnections:
 
 
 def checkout_permission(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Ask the git remote whether `commit` may be checked out.
+    """Return a context manager whose value is True if `commit`, a child of `base`, may be checked out.
 
-    Yields True if it may. Without an arbiter, nobody is asked, and True is yielded. Raises RemoteError.
+    An arbiter first pushes the commit to the git remote, which can reject it. Without an arbiter, the value
+    is always True. Raises RemoteError if the git remote is unavailable.
     """
     if arbiter:
         return arbiter.checkout_permission(base, commit)

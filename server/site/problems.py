@@ -63,9 +63,10 @@ def make_handover_note(contents: Contents) -> bytes:
 
 
 def compare_handover_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return the change since the handover note, and True if the roles are still the same.
+    """Return the changed problems, and True if the roles are unchanged, since the handover note was written.
 
-    If the note is damaged, the change contains no problems, and the second value is False.
+    The note contains the problems and roles that the previous workers knew. If it is damaged, the change
+    contains no problems, and the second value is False.
     """
     try:
         roles, problems = pickle.loads(note)

@@ -18,9 +18,9 @@ from server.storage.parse_cache import blocks_in, frame, pack_in_blocks, unpack
 class Record:
     """The changes to a site since the previous record.
 
-    In `entries`, deleted files map to None. If `is_complete` is set, no files exist besides those in the
-    record. `unsettled` files might change again without getting a new signature. `packed` contains serialized
-    entries. If a path is also in `entries`, the entry in `entries` is used.
+    In `entries`, deleted files map to None. If `is_complete` is set, the record contains the entire site, so
+    other files do not exist. `unsettled` files might change again without getting a new signature. `packed`
+    is empty or contains all entries in serialized form.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. If it is complete, the schema is included."""
+    """Serialize a record. A record of the entire site includes the schema."""
     out = BytesIO()
     out.write(encode_header(record))
     if record.packed:
@@ -48,7 +48,7 @@ def encode(record: Record) -> bytes:
 
 
 def encode_header(record: Record) -> bytes:
-    """Serialize a record without its entries. The framed blocks of the entries must follow it."""
+    """Serialize a record without its entries. The caller must append the framed blocks of the entries."""
     configuration = record.configuration
     if configuration and not record.is_complete:
         configuration = replace(configuration, schema=Schema({}))

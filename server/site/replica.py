@@ -35,8 +35,8 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 class State:
     """The data that a request reads.
 
-    `first_served_at` is in seconds since 1970. `commit` is the id of the checked-out commit, or "" if there
-    is none.
+    `first_served_at` is in seconds since 1970. `commit` is the id of the checked-out commit, or "" if no
+    commit is known.
     """
 
     settings: Settings
@@ -53,7 +53,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A prepared change. `cpu_s` includes the CPU time used by git commands."""
+    """A change that has been prepared, but not written yet.
+
+    `cpu_s` is the CPU time that this took, plus the running time of git commands, in seconds.
+    """
 
     state: State
     changeset: Changeset
@@ -62,7 +65,7 @@ class Prepared(Generic[Result]):
 
 
 class StateChangedError(Exception):
-    """Error for a slow write if the state has changed meanwhile."""
+    """Error raised if the state has changed while a slow write was being prepared."""
 
 
 class Replica:
@@ -93,13 +96,13 @@ class Replica:
         return self._log is not None
 
     def start_packing(self, entries: Mapping[str, Entry]) -> None:
-        """Start to serialize `entries` for `start_new_generation`, while this process builds the index."""
+        """Start to serialize `entries` in a forked process. `start_new_generation` uses the result."""
         self._packing = EntryPacking(entries)
 
     def start_new_generation(self, log: ChangeLog) -> Change:
-        """Append a record of the entire site for new workers. Return the change since the handover note.
+        """Append a record of the entire site to the log, for new workers.
 
-        The caller must hold the write lock.
+        Return the change since the old workers left their handover note. The caller must hold the write lock.
         """
         change, same_roles = compare_handover_note(log.handover_note, self.contents)
         event = self.observe(self.contents, Record(), OTHER_PROGRAM) if self.observe else None
@@ -125,9 +128,9 @@ class Replica:
             self._log.handover_note = make_handover_note(self.contents)
 
     def current(self) -> State:
-        """Return the state after all records that workers must have applied.
+        """Return the state, after applying all records that workers must have applied.
 
-        Raises UnreadableRecordError.
+        Raises UnreadableRecordError if a record can't be applied.
         """
         log = self._log
         if log is not None and log.required_position > self._position and not log.may_lag(self._position):
@@ -136,11 +139,11 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """True if a new process will soon replace this one, which can then ignore new records."""
+        """True if a new process will soon replace this one, which can therefore ignore new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
-        """Apply the records of other processes. Raises UnreadableRecordError."""
+        """Apply the records of other processes. Raises UnreadableRecordError if one can't be applied."""
         log = self._log
         if log is None or log.end == self._position:
             return
@@ -178,8 +181,8 @@ class Replica:
     def append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> list[Document]:
         """Append a record to the change log, and apply it.
 
-        Return the documents that it removed and added, or no documents if it is complete. The caller must
-        hold the write lock, and must have applied all earlier records.
+        Return the documents that it removed and added, or no documents if it contains the entire site. The
+        caller must hold the write lock, and must have applied all earlier records.
         """
         newest = self._log.newest_record if self._log else 0  # Count records that can't be read, too.
         record = replace(record, number=max(newest, self.contents.last_record) + 1)
@@ -230,9 +233,10 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records. Requests then see all of their changes at once.
+        """Apply records, so that requests see all of their changes at once.
 
-        Return the removed and the added documents.
+        Return the removed and the added documents, or no documents if the first record contains the entire
+        site.
         """
         snapshot, whole = self.state.snapshot, records[0].is_complete
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES

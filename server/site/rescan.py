@@ -76,7 +76,7 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 
 class SchemaPending(Exception):
-    """Error if schemas changed together with other files.
+    """Error raised if schemas changed together with other files.
 
     The caller must first read all files with the new schemas.
     """
@@ -91,16 +91,17 @@ class ReloadedSite:
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the new configuration if all files must be read again because of it, otherwise None."""
+    """Return the new configuration if it requires all files to be read again, otherwise None."""
     configuration, _, _ = _new_configuration(contents)
     same = configuration is None or configuration.parse_key == contents.configuration.parse_key
     return None if same else configuration
 
 
 def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
-    """Raise SchemaPending if a changed schema must be read before `paths` can be written.
+    """Raise SchemaPending if `paths` can't be written before a changed schema has been read.
 
-    This is necessary if attributes change or disappear, or if a file would belong to another document.
+    This is the case if attributes of their types have changed or disappeared, or if one of the files would
+    belong to another document.
     """
     if len(contents.entries) < MAX_LOCKED_FILES:  # Such a site reads a new schema while it is written.
         return
@@ -128,7 +129,7 @@ def _keeps_all_attributes(new: Type | None, old: Type) -> bool:
 def reload_files(contents: Contents, configuration: Configuration) -> ReloadedSite:
     """Read all files with a new configuration.
 
-    Changes that are made in the meantime are found by `rescan_all`.
+    Changes made while the files are being read are found later, by `rescan_all`.
     """
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
     with paused_garbage_collection():
@@ -149,10 +150,11 @@ def rescan_all(
     write_counter: int,
     reloaded: ReloadedSite | None = None,
 ) -> Record | None:
-    """Return a record of the changes to files, or None if there are none.
+    """Return a record of the changes to files, or None if nothing has changed.
 
-    If possible, only the files in `hints` are checked. If a schema has changed, its change is included only
-    if `reloaded` was read with it. Raises SchemaPending if other files were changed together with schemas.
+    If possible, only the files in `hints` are checked. If a schema has changed, the record contains this
+    change only if `reloaded` was read with the new schema. Raises SchemaPending if other files changed
+    together with schemas.
     """
     configuration, young, settled = _new_configuration(contents)
     contents.unsettled -= settled
@@ -207,7 +209,7 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, writes_made: Collection[Write], write_counter: int, merge: PreparedMerge | None = None
 ) -> Record:
-    """Return a record of the writes and the merge that this process made."""
+    """Return a record of the writes that this process made and, if `merge` is given, of the merge."""
     paths: Collection[str] = {write.path for write in writes_made}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
@@ -243,7 +245,7 @@ def rescan_written(
 def _record_of_merge(
     contents: Contents, writes_made: Collection[Write], merge: PreparedMerge
 ) -> Record | None:
-    """Return a record of a write and a merge.
+    """Return a record of a merge and of the writes that were made with it.
 
     Return None if all files must be checked instead.
     """
@@ -299,7 +301,7 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _new_configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration, or None if it is unchanged, and two sets of its files.
+    """Return the new configuration, or None if it is unchanged, and two sets of configuration files.
 
     The files in the first set are so new that they must be read again. The second set contains the others. If
     a file is invalid, the old configuration stays in use.
@@ -388,7 +390,8 @@ def _wait_for_writers(
 ) -> None:
     """Wait briefly for other programs to finish writing files.
 
-    This is so while a file is empty, or while it is missing although `expected` has a signature for it.
+    A file counts as unfinished while it is empty, or while it is missing although `expected` has a signature
+    for it.
     """
     waiting = {path: bool(expected and expected.get(path)) for path in paths}
     for _ in range(20):
@@ -439,7 +442,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return the entry with a new signature if only the ctime of the file changed, otherwise None."""
+    """Return the entry with a new signature if only the file's ctime has changed, otherwise None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

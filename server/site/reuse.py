@@ -34,7 +34,7 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def reuse_rule(configuration: Configuration, stored_stamp: Stamp) -> ReuseRule:
-    """Return the rule for reusing the cached entries that were stored with `stored_stamp`."""
+    """Return the rule that decides which of the entries cached with `stored_stamp` can be reused."""
     types, (key, rules, forms) = configuration.schema.types, stamp_of(configuration)
     stored_key, stored_rules, stored_forms = stored_stamp
     added = {
@@ -84,7 +84,7 @@ def _digest(value: object) -> bytes:
 def _added_values(
     old_form: Form | None, new_form: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of the added attributes, by their position in rows.
+    """Return the values that documents get for the added attributes, by position in a document's row.
 
     Return None if the files must be read again.
     """

@@ -94,10 +94,10 @@ _SCHEMA_MESSAGE = "All documents are being read under a new schema; try again"
 
 
 class Site:
-    """The state of a site. All changes to the site's files are made here.
+    """A site with its current state. All changes to the site's files are made here.
 
-    Call `load` first, and `refresh` when files have changed. Each request calls `current` once, and uses that
-    state until its end.
+    Call `load` first, and `refresh` whenever files have changed. Each request calls `current` once, and uses
+    that state until it ends.
     """
 
     def __init__(self, root: Path, parts: SiteConnections = _READ_ONLY_PARTS) -> None:
@@ -158,9 +158,10 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read all files. Other processes may write to them in the meantime.
+        """Read all files. Other processes may write to them at the same time.
 
-        `nice` lowers the priority of the processes that read files. Raises SetupError.
+        `nice` lowers the priority of the processes that read files. Raises SetupError if the configuration is
+        invalid.
         """
         with suppress(OSError):
             state_folder(self.root)  # Create the folder in which a writable site has its write lock.
@@ -195,7 +196,7 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Apply the changes to files at the paths in `hints`, or to all files if `hints` is None.
+        """Check the files in `hints`, or all files if `hints` is None, and apply their changes.
 
         If a schema has changed and the site is large, new workers are requested instead.
         """
@@ -234,9 +235,10 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, reloaded: ReloadedSite | None = None, *, stop_if_git_runs: bool
     ) -> Change | None:
-        """Append a record of the changed files.
+        """Append a record of the changed files, and return the change.
 
-        If `stop_if_git_runs` is set and a git command is running, return None. Raises SchemaPending.
+        If `stop_if_git_runs` is set, return None if a git command is running. Raises SchemaPending if a new
+        schema must be read first.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -281,9 +283,9 @@ class Site:
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """The arbiter, or None if the git remote need not accept writes first.
+        """The arbiter, or None if writes do not need the git remote's consent.
 
-        Raises ReadOnlySiteError.
+        Raises ReadOnlySiteError if the site was opened read-only.
         """
         make = self._parts.make_arbiter
         if make is None:
@@ -312,7 +314,10 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship
     ) -> tuple[State, Result, str, list[Write]]:
-        """Write like `write_locally`, but return the write's id in the commit queue, and the writes."""
+        """Make the write for `write_locally`, but do not commit it.
+
+        Return the state, the result of `prepare`, the write's id in the commit queue, and the written files.
+        """
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -349,7 +354,7 @@ class Site:
     ) -> tuple[list[Write], Result]:
         """Return the writes that `write` would make, and the result of `prepare`.
 
-        Raises the errors of `write`.
+        Raises the same errors as `write`.
         """
         speculative_write = speculative_write or SpeculativeWrite()
 
@@ -406,7 +411,8 @@ class Site:
     def _commit(self, prepared: Prepared[Result], authorship: Authorship) -> tuple[Change, str, list[Write]]:
         """Write the files of a prepared change, and queue them for a commit.
 
-        Return the change, its id in the commit queue, and the writes. The caller must hold the write lock.
+        Return the change, the write's id in the commit queue, and the writes. The caller must hold the write
+        lock.
         """
         contents, writes = self._contents, checked_writes(self._contents, prepared.changeset)
         if not writes:
@@ -425,7 +431,7 @@ class Site:
     def _repeat_reverted_writes(self) -> None:
         """Repeat the writes that a git command has overwritten.
 
-        The caller must hold the write lock. Raises ApiError or CommitError.
+        The caller must hold the write lock. Raises ApiError or CommitError if a write can't be repeated.
         """
         contents, number = self._contents, self._journal.lock.counter
         if writes := self.committer.find_reverted():
@@ -477,8 +483,8 @@ class Site:
     def observe(self, observe: RecordObserver, committed: Callable[[str, str], None] | None = None) -> None:
         """Set the functions that are called for each record and for each commit.
 
-        This must be done before workers are forked. `committed` receives the id of a write in the commit
-        queue, and the id of its commit.
+        This must be done before workers are forked. `committed` is called with the id of a write in the
+        commit queue, and the id of its commit.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -496,7 +502,7 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Check for writes of the server that is being replaced, until `is_running` returns False."""
+        """Let `has_unread_writes` check for writes of the server being replaced, while `is_running`."""
         self._is_predecessor_running = is_running
 
     @property
@@ -519,7 +525,10 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply the changes of other processes. If that is impossible, rescan all files. Raises BusyError."""
+        """Apply the changes of other processes. If that is impossible, rescan all files.
+
+        Raises BusyError if the write lock can't be acquired.
+        """
         try:
             self._replica.catch_up()
         except UnreadableRecordError:
@@ -557,11 +566,11 @@ class Site:
             self.catch_up()
 
     def start_new_generation(self, log: ChangeLog, loaded_after: int) -> Change:
-        """Append a record of the entire site to the log, for new workers.
+        """Append a record of the entire site to the log, for new workers. Return the change.
 
-        `loaded_after` is the position of the log's end before the files were loaded. If the log still ends
-        there, the old workers have served nothing newer. In this case, the files are not all checked here,
-        because the next leader can do so.
+        `loaded_after` is the position at which the log ended before the files were loaded. If it still ends
+        there, the old workers have served nothing newer. Not all files are checked then, because the next
+        leader does so.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
@@ -587,9 +596,9 @@ class Site:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the write lock.
+        """Context manager: hold the write lock.
 
-        Other processes' changes are applied, and interrupted writes recovered, first.
+        First, changes of other processes are applied, and interrupted writes are completed or undone.
         """
         with self._journal.writing():
             self._catch_up_locked()

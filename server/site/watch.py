@@ -216,10 +216,9 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(top_folders: Iterable[str]) -> set[str]:
-    """Return the folders that must be watched one by one.
+    """Return the folders that must be watched one by one, or an empty set if they can be watched recursively.
 
-    The set is empty if the folders can be watched recursively. This is impossible with watchfiles if a name
-    is not UTF-8.
+    watchfiles can't watch a folder recursively if it contains a name that is not UTF-8.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False

@@ -38,7 +38,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that checks other files for new problems once the site is idle."""
+    """Job that checks, once the site is idle, whether changes caused problems in other files."""
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -78,10 +78,9 @@ def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and the documents that differ between them, serialized.
+    """Two snapshots, and the documents that differ between them, in serialized form.
 
-    `before` is None if both snapshots have the same schema, because it can then be rebuilt from the other
-    fields.
+    If both snapshots have the same schema, `before` is None, because it can be rebuilt from the other fields.
     """
 
     before: PackedSnapshot | None

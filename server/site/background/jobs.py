@@ -13,7 +13,7 @@ log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
-    """Job that applies the changes of other workers."""
+    """Job that applies changes made by other workers."""
 
     name = "follow-log"
     failure = "a change can't be applied; serving the last good state"

@@ -1,4 +1,4 @@
-"""Separate processes for slow functions."""
+"""Execution of slow functions in separate processes."""
 
 import gc
 import os
@@ -22,9 +22,10 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # the new process imports 
 
 
 def run_in_process(function: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Run a module-level function in another process, which has a low priority.
+    """Run a module-level function in a separate process with low priority, and return its result.
 
-    Raises TimeoutError if the function takes longer than `timeout_s`, or ChildProcessError if it fails.
+    Raises TimeoutError if the function takes longer than `timeout_s` seconds, or ChildProcessError if it
+    fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = start_helper(

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LiteralPart:
-    """Part of a pattern that matches one of several texts. Earlier texts are preferred."""
+    """Part of a pattern that matches any of several texts. Earlier texts are preferred."""
 
     texts: tuple[str, ...]
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return the set of positions at which this part can start if it must end in `end_positions`."""
+        """Return all positions at which this part can start if it must end at one of `end_positions`."""
         found = 0
         for text in self.texts:
             found |= _occurrences(path, text) & (end_positions << len(text))
         return found
 
     def end_index(self, path: str, start: int, end_positions: int) -> int:
-        """Return the index at which this part ends if it starts at `start`.
+        """Return the index at which this part ends if it starts at the index `start`.
 
-        The end is in the set `end_positions`.
+        The part must end at one of `end_positions`.
         """
         stops = (start + len(text) for text in self.texts if path.startswith(text, start))
         return next(stop for stop in stops if end_positions >> (len(path) - stop) & 1)
@@ -37,14 +37,14 @@ class LiteralPart:
 class PlaceholderPart:
     """Part of a pattern that matches as many characters as possible.
 
-    `excluded_char` matches the characters that it can't contain.
+    `excluded_char` matches each character that the part can't contain.
     """
 
     excluded_char: re.Pattern[str]
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return the set of positions at which this part can start if it must end in `end_positions`."""
+        """Return all positions at which this part can start if it must end at one of `end_positions`."""
         fitting = (2 << len(path)) - 2
         for other in self.excluded_char.finditer(path):
             fitting ^= 1 << (len(path) - other.start())
@@ -54,9 +54,9 @@ class PlaceholderPart:
         return (fitting & ~(fitting + last)) | last
 
     def end_index(self, path: str, start: int, end_positions: int) -> int:
-        """Return the index at which this part ends if it starts at `start`.
+        """Return the index at which this part ends if it starts at the index `start`.
 
-        The end is in the set `end_positions`.
+        The part must end at one of `end_positions`.
         """
         other = self.excluded_char.search(path, start)
         stop = other.start() if other else len(path)

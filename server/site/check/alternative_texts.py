@@ -18,9 +18,9 @@ TEXT = "alternativeText"
 def find_images_without_text(
     page: Page, document: Document, snapshot: Snapshot, keys: Collection[str] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each image that a document uses and that has no alternative text.
+    """Yield a problem for each image that is used in a document but has no alternative text.
 
-    If `keys` is given, only the images with these keys are checked.
+    If `keys` is given, only the media files with these keys are checked.
     """
     counts: Counter[KeyPath] = Counter()
     for attribute, at, key in targets_in(snapshot.schema, document.type, document.read_row()[VALUES], ()):

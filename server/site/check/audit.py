@@ -30,10 +30,10 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """A site's documents and files, to be checked.
+    """The documents and files of a site that are to be checked.
 
-    `texts` maps paths to unsaved texts. `checkpoint` is called before each document is checked. To stop the
-    check, it can raise an exception.
+    `texts` maps the paths of unsaved files to their texts. `checkpoint` is called before each document is
+    checked. To stop the check, it can raise an exception.
     """
 
     root: Path

@@ -28,7 +28,7 @@ MAX_CHANGED_FILES = 1000  # with more changes, the whole site is checked
 
 @dataclass(frozen=True, eq=False)
 class BranchChanges:
-    """The files that have changed since the commit `base`, at which a branch began."""
+    """The files that have changed since `base`, the commit at which a branch began."""
 
     root: Path
     base: str
@@ -45,7 +45,7 @@ class BranchChanges:
 
     @cached_property
     def old_texts(self) -> Mapping[str, str]:
-        """The old texts of the changed files, by path. Media files are left out."""
+        """The texts that the changed files had in the commit `base`, by path. Media files are left out."""
         paths = sorted(path for path in self.paths if not is_upload(path) and "\n" not in path)
         blobs = read_blobs(self.root, [f"{self.base}:./{path}" for path in paths])
         texts = {}
@@ -90,7 +90,7 @@ def _body(text: str) -> str:
 def changes_since(root: Path, name: str) -> BranchChanges:
     """Return the changes made since HEAD diverged from the branch or commit `name`.
 
-    They include files that git does not track. Raises SetupError if git can't compare the files.
+    Uncommitted changes and untracked files are included. Raises SetupError if git can't compare the files.
     """
     if git_folder(root) is None:
         raise SetupError(

@@ -45,7 +45,7 @@ _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
     """Check the files that a branch changed, and the files that these changes affect.
 
-    If necessary, all files are checked.
+    If the configuration or very many files have changed, all files are checked.
     """
     if changes.affects_everything:
         return survey_site(site, translations=translations)

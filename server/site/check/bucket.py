@@ -10,9 +10,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each media file that is missing from the bucket or has another size there.
+    """Yield a problem for each media file that is missing from the bucket or has a different size there.
 
-    Raises BucketError.
+    Raises BucketError if the files in the bucket can't be listed.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

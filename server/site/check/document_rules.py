@@ -205,7 +205,7 @@ def check_text(
 ) -> tuple[Problem, ...]:
     """Return the problems in a document's text, which may be unsaved.
 
-    `document` is None if the text is invalid. `targets` can be reused until the site changes.
+    `document` is None if the text is invalid. `targets` is a cache that can be reused until the site changes.
     """
     page = page_of(audit, path, text)
     if page is None:

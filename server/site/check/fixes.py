@@ -38,7 +38,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """Correction of a mistyped word in site.yaml or in a schema."""
+    """Correction of a mistyped key or value in site.yaml or in a schema."""
 
     path: str
     key_path: KeyPath
@@ -126,9 +126,10 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of `old` with `new`. If `new` is None, a duplicate key is removed.
+    """Replacement of the value `old` with `new`, or removal of a duplicate key.
 
-    `message` replaces the message of the problem. `is_certain` is False if the fix is only a suggestion.
+    If `new` is None, the duplicate key is removed or, for other rules, the value becomes null. `message`
+    replaces the problem's message unless it is "". `is_certain` is False if the fix is only a suggestion.
     """
 
     document: Document
@@ -159,7 +160,7 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
     """Return the fixes and suggestions for the files at `paths`.
 
-    If `paths` is None, all files are examined, but the removal of duplicate keys is left out.
+    If `paths` is None, all files are examined, but duplicate keys are ignored.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -317,7 +318,10 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were applied. `rejected` maps each rejected file to the reason."""
+    """The fixes that were applied, and the files that could not be fixed.
+
+    `rejected` maps the path of each such file to the reason.
+    """
 
     fixes: tuple[Fix | KeyFix, ...]
     rejected: Mapping[str, str]

@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)"
 
 
 def apply_severities(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield the problems that are not ignored, with the severities from the settings.
+    """Yield the problems that are not ignored, with the severities that the settings define.
 
     Errors can be ignored only if they come from content rules.
     """
@@ -39,7 +39,7 @@ def apply_severity(settings: Settings, problem: Problem) -> Problem:
 
 
 def ignored_rules_by_line(text: str) -> dict[int, frozenset[str]]:
-    """Return the rules that are named in `bifolio-ignore` comments, by line number."""
+    """Return the rules that `bifolio-ignore` comments name, by line number."""
     if "bifolio-ignore:" not in text:
         return {}
     found: dict[int, frozenset[str]] = {}

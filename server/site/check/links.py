@@ -79,7 +79,7 @@ class LinkTargets:
         return None
 
     def resolve(self, source_path: str, target: str) -> str | None:
-        """Return the path of the file that a link in `source_path` points to, or None if it is unknown.
+        """Return the path of the file that a link in `source_path` points to, or None if it is not known.
 
         For a link to a page, this is the file of the page's document.
         """

@@ -22,7 +22,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Prose in the value at `key_path`."""
+    """The prose in one value of a document. `key_path` is the place of the value."""
 
     key_path: KeyPath
     prose: Prose
@@ -30,9 +30,9 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """The text of a document. It is loaded by `read` when it is needed.
+    """The text of a document, which is loaded with `read` when it is first needed.
 
-    If `document` is given, the prose is taken from the document's values. This is faster, but the positions
+    If `document` is given, the prose comes from the document's values. This is faster, but then the positions
     in the prose are wrong.
     """
 
@@ -72,7 +72,10 @@ class Page:
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
-        """The values outside the Markdown body, and their positions. Raises SyntaxProblem."""
+        """The values outside the Markdown body, and their positions.
+
+        Raises SyntaxProblem if the text is invalid.
+        """
         positions: Positions = {}
         tree = parse(self.path, self.text, None, positions)
         return tree, positions_of(self.path, self.text) if self.path.endswith(".json") else positions
@@ -86,9 +89,9 @@ class Page:
         return self.has_body or bool(self.schema.prose_attributes.get(self.type.uid))
 
     def position(self, key_path: KeyPath) -> Position | None:
-        """Return the position of a value, or of the innermost value around it whose position is known.
+        """Return the position of a value or, if it is unknown, of the innermost value around it.
 
-        Return None if none of their positions is known. Raises SyntaxProblem.
+        Return None if no such position is known. Raises SyntaxProblem if the text is invalid.
         """
         return nearest_position(self.parsed[1], key_path)
 

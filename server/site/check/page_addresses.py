@@ -41,10 +41,11 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class TypeAddresses:
-    """The page addresses of a content type in `locale`, which can be EVERY_LOCALE.
+    """The pattern of a content type's page addresses in `locale`, which can be EVERY_LOCALE.
 
     `pattern` and `prefix` are percent-decoded. `key` is the placeholder that identifies a document, or "" if
-    there is none. If `is_exclusive` is set, every address that matches must belong to a document.
+    the pattern has no such placeholder. If `is_exclusive` is set, every matching address must belong to a
+    document.
     """
 
     type: Type
@@ -57,7 +58,10 @@ class TypeAddresses:
 
 
 class AddressMatch(NamedTuple):
-    """A match of an address with a pattern. `key_value` is the value of the placeholder `addresses.key`."""
+    """A match of an address with the pattern in `addresses`.
+
+    `key_value` is the part of the address that matches the placeholder `addresses.key`.
+    """
 
     addresses: TypeAddresses
     key_value: str
@@ -97,7 +101,7 @@ class PageAddresses:
     def address_after_rename(self, document: Document, new_path: str) -> str | None:
         """Return the address that a document will have after its file is renamed to `new_path`.
 
-        Return None if it will have no address.
+        Return None if the document will have no address.
         """
         before, after = self._layout.claim(document.path), self._layout.claim(new_path)
         pattern = pattern_of(document.type, document.locale, self._settings)
@@ -124,10 +128,10 @@ class PageAddresses:
         return origin_of(url) if url else ""
 
     def document_at(self, target: str, origin: str = "") -> Document | None:
-        """Return the document at an address, or None if there is none.
+        """Return the document at an address, or None if no document has this address.
 
-        A published document is preferred to a draft. An `index` page is also found at the address of its
-        folder.
+        A published document is preferred to a draft. A document named `index` is also found at the address of
+        its folder.
         """
         if (target, origin) not in self._found:
             self._found[target, origin] = self._find(target, origin)
@@ -154,7 +158,7 @@ class PageAddresses:
         return Counter(dirname(parse_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_untranslated(self, match: AddressMatch, target: str) -> bool:
-        """Return True if the document at this address exists, but lacks this translation."""
+        """Return True if this is the address of a missing translation of an existing document."""
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalize_path(unquote(address))

@@ -23,7 +23,7 @@ class PathAliases:
         self._patterns: Mapping[str, tuple[str, ...]] | None = None
 
     def candidate_paths(self, target: str) -> tuple[str, ...] | None:
-        """Return the paths that a link target can stand for, or None if it contains no alias.
+        """Return the paths that a link target can stand for, or None if the target contains no alias.
 
         The result is empty if the alias is unknown or all paths are outside the site.
         """

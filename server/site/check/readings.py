@@ -10,7 +10,7 @@ Anchors = tuple[frozenset[str], frozenset[str]]  # anchors, and names that may b
 
 
 class ProseCache:
-    """Cache of parsed prose and anchors, by text. It is not thread-safe."""
+    """Cache of the prose and anchors that were found in texts. It is not thread-safe."""
 
     def __init__(self) -> None:
         self._prose: dict[Key, Prose] = {}

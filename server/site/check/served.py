@@ -38,7 +38,7 @@ BACKOFF_S = 15.0  # pause after a failed check
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A fix that changes one value, as printed by `bifolio check --format json`."""
+    """A fix that changes one value, in the form that `bifolio check --format json` prints."""
 
     path: str
     key: str
@@ -52,9 +52,9 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class DocumentProblem:
-    """A problem, the document that has it, and the fix if there is one that is certain.
+    """A problem, together with its document and its fix.
 
-    `uid` is "" if the problem is in no document.
+    `uid` is "" if the problem is not in a document. `fix` is None if no fix is certain to be correct.
     """
 
     problem: Problem
@@ -70,7 +70,7 @@ class DocumentProblem:
 class CheckResult:
     """The result of a check. It contains at most MAX_PROBLEMS problems.
 
-    `applied` is the value of `Site.applied` at the time of the check. `omitted_count` counts the problems
+    `applied` is the value of `Site.applied` when the check began. `omitted_count` is the number of problems
     that were left out.
     """
 
@@ -97,8 +97,8 @@ class BackgroundChecks:
     def current(self, timeout_s: float) -> tuple[CheckResult, bool]:
         """Return the last result, and True if the site has not changed since that check.
 
-        If necessary, a new check is started. The method waits for it up to `timeout_s`. Raises BusyError if
-        no check has finished yet.
+        If a new check is due, it is started first, and the method waits for it up to `timeout_s` seconds.
+        Raises BusyError if no check has finished yet.
         """
         deadline = time.monotonic() + timeout_s
         with self._changed:
@@ -167,8 +167,8 @@ def check(
 ) -> tuple[tuple[DocumentProblem, ...], int]:
     """Return at most MAX_PROBLEMS problems, and the number of problems that were left out.
 
-    The first snapshot leaves out user accounts, and the second includes them. `file_problems` are problems
-    that were already found in individual files.
+    The first of the `snapshots` does not contain user accounts, and the second does. `file_problems` are
+    problems that were already found in individual files.
     """
     snapshot, with_users = snapshots
     audit = Audit(root, settings, snapshot)

@@ -21,9 +21,9 @@ IGNORED_COMMITS = ".git-blame-ignore-revs"  # lists commits that only reformat f
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation that is older than its document.
+    """Yield a problem for each translation that is older than the document in the default locale.
 
-    Changes in the same commit count as simultaneous. So do all uncommitted changes.
+    All changes in one commit count as simultaneous, and so do all uncommitted changes.
     """
     default = audit.settings.locales.default
     if not any(type_.localized for type_ in audit.types) or len(audit.settings.locales.available) < 2:
@@ -58,7 +58,7 @@ def _day(seconds: float) -> str:
 def last_changes(root: Path) -> dict[str, float]:
     """Return the time at which each file last changed, in seconds since 1970.
 
-    For a file with uncommitted changes, this is infinity.
+    For files with uncommitted changes, the time is infinity.
     """
     try:
         head = head_commit(root)
@@ -74,9 +74,9 @@ def last_changes(root: Path) -> dict[str, float]:
 
 
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
-    """Return the time at which the content of each file last changed.
+    """Return the time at which the content of each file last changed, in seconds since 1970.
 
-    `commits` must be sorted from newest to oldest.
+    `commits` must be sorted from newest to oldest. `ignored` contains the ids of commits that do not count.
     """
     times: dict[str, float] = {}
     names: dict[str, str] = {}  # current paths of files, by their paths before renames

@@ -155,11 +155,12 @@ Place = tuple[str, int | None, int | None, str]  # a problem's path, line, colum
 
 @dataclass(frozen=True)
 class Survey:
-    """The problems that a check found, and the number of files that it checked.
+    """The result of a check: the problems, and the number of files that were checked.
 
-    `key_fixes` correct mistyped words in configuration files. `fixes` contains the fixes that are certain,
-    and `suggestions` the others. `unchecked_relations` says why relations to users could not be checked, or
-    is "" if they were checked. `site` and `audit` are None if the configuration is invalid.
+    `key_fixes` correct mistyped words in configuration files. `fixes` maps problems to fixes that are
+    certain, and `suggestions` maps them to fixes that are not. `unchecked_relations` says why relations to
+    users could not be checked, or is "" if they were checked. `site` and `audit` are None if the
+    configuration is invalid.
     """
 
     problems: tuple[Problem, ...]
@@ -189,9 +190,9 @@ def survey(
     translations: bool = False,
     check_site: Callable[..., Survey] | None = None,
 ) -> Survey:
-    """Check a site.
+    """Check a site, and return the result.
 
-    If the configuration is invalid, only its problems are returned. `open_site` and `check_site` are then not
+    If the configuration is invalid, documents are not checked, and `open_site` and `check_site` are not
     called.
     """
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
@@ -204,7 +205,7 @@ def survey(
 
 
 def with_key_fixes(root: Path, survey: Survey) -> Survey:
-    """Add the fixes for mistyped words in configuration files to a survey."""
+    """Add fixes for mistyped words in configuration files to the result of a check."""
     fixes = find_key_fixes(root, survey.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
@@ -231,8 +232,8 @@ def survey_audit(
 ) -> Survey:
     """Check all files of an audit.
 
-    If `translations` is set, missing translations are reported, too. `problems` were already found, and are
-    added to the result. `snapshot` includes users.
+    `problems` are added to the result, because they have already been found. If `translations` is set,
+    missing translations are reported, too. To check relations to users, `snapshot` must include users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.severity_of(rule) != "off")
@@ -245,7 +246,7 @@ def survey_audit(
 
 
 def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
-    """Return a survey with the problems that are not ignored, and with their fixes."""
+    """Return a survey of the problems that are not ignored, together with their fixes."""
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.invalid_documents)
     levelled = apply_severities(audit, problems)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -265,7 +266,7 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
 
 
 def with_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot with users.
+    """Return the snapshot, with users added if documents refer to them.
 
     The second value says why relations to users can't be checked, or is "" if they can be checked.
     """

@@ -20,7 +20,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that has no content type, and each description without a media file."""
+    """Yield a problem for each file without a content type, and each description of a missing media file."""
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):
@@ -96,7 +96,7 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that is named like a translation, but served as another document."""
+    """Yield a problem for each file that is named like a translation but served as a separate document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -115,7 +115,7 @@ def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
 
 
 def find_missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without the documentId that other versions of its document have."""
+    """Yield a problem for each file that lacks the documentId written in another version of its document."""
     for path, (written, other) in missing_document_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", '
@@ -126,7 +126,10 @@ def find_missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Map the path of each file without a documentId to the documentId and path of another version."""
+    """Return the files that lack a documentId which another version of their document contains.
+
+    The result maps the path of each such file to the documentId and the path of the other version.
+    """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -180,7 +183,7 @@ def _rename_advice(audit: Audit, path: str, document: Document, default_ids: set
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each missing translation."""
+    """Yield a problem for each missing translation of a published document."""
     default = audit.settings.locales.default
     for type_ in audit.types:
         for locale in audit.settings.locales.available if type_.localized else ():
@@ -225,7 +228,7 @@ def _path_in_locale(audit: Audit, path: str, locale: str) -> str | None:
 
 
 def find_stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each draft that is older than the published version."""
+    """Yield a problem for each draft that is older than its published version."""
     for document in audit.documents.values():
         if document.status != DRAFT:
             continue

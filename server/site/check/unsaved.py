@@ -1,4 +1,4 @@
-"""Check of a site in which an editor has unsaved texts."""
+"""Check of a site that includes the unsaved texts of an editor."""
 
 import shutil
 import time
@@ -44,7 +44,7 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, eq=False)
 class SavedSite:
-    """The files of a site on disk. `other_problems` are problems outside content files."""
+    """A site as it is stored on disk. `other_problems` are problems that are not in content files."""
 
     root: Path
     settings: Settings
@@ -123,7 +123,7 @@ def _is_invalid(entry: Entry) -> bool:
 
 
 def _entry_with_description(store: Store, before: Entry, data: bytes) -> Entry | None:
-    """Return the entry that a media file has with a new description.
+    """Return the new entry of a media file after its description is replaced with `data`.
 
     Return None if the media file is in a bucket.
     """
@@ -142,7 +142,7 @@ def _entry_with_description(store: Store, before: Entry, data: bytes) -> Entry |
 def survey_unsaved(
     site: UnsavedSite, prose_cache: ProseCache | None = None, checkpoint: Callable[[], None] = lambda: None
 ) -> Survey:
-    """Check all files, including those with unsaved texts.
+    """Check all files, using the unsaved texts in place of those on disk.
 
     `checkpoint` is called before each document is checked. To stop the check, it can raise an exception.
     """
@@ -205,7 +205,7 @@ def _invalid_document(site: UnsavedSite, path: str) -> Document | None:
 
 
 def configuration_problems(root: Path, texts: Mapping[str, str]) -> Survey:
-    """Check site.yaml and the schemas, where `texts` contains unsaved texts by path."""
+    """Check site.yaml and the schemas. `texts` maps the paths of unsaved files to their texts."""
     changed = {path: text for path, text in texts.items() if is_configuration(path)}
     if not changed:
         return _configuration_survey(root)

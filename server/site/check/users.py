@@ -15,7 +15,7 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def with_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
-    """Return the snapshot with users.
+    """Return the snapshot, with users added if documents refer to them.
 
     The second value says why relations to users can't be checked, or is "" if they can be checked.
     """

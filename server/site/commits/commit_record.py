@@ -16,10 +16,10 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit, and return a record with the new timestamps.
+    """Move the branch to a commit, and return a record with the new timestamps of the files.
 
-    Return None if no timestamp changed, or if all files must be checked. `move_head` also releases git's
-    index lock. The caller must hold this lock and the write lock.
+    Return None if there is nothing to record, or if the next refresh must check all files. `move_head` moves
+    the branch and releases git's index lock. The caller must hold this lock and the write lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

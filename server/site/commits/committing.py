@@ -70,9 +70,9 @@ GC_INTERVAL_S = 600.0  # interval between calls of `git gc --auto`
 
 
 class Committer:
-    """Maker of commits from the writes in a site's queue.
+    """Committer of the writes in a site's commit queue.
 
-    `locked` returns a context in which the write lock is held. `committed` is called with the id of a write
+    `locked` returns a context manager that holds the write lock. `committed` is called with the id of a write
     and the id of its commit.
     """
 
@@ -103,10 +103,10 @@ class Committer:
 
     @contextmanager
     def queued_for_commit(self, writes: list[Write], authorship: Authorship, result: Any) -> Iterator[str]:
-        """Queue the write that is made in this context.
+        """Context manager: queue a write for a commit. The block must replace the files.
 
-        Yields the id of the write in the queue, or "" if it won't be committed. The caller must hold the
-        write lock. Raises StorageError.
+        Yields the id of the write in the queue, or "" if the write won't be committed. The caller must hold
+        the write lock. Raises StorageError if the write can't be stored in the queue.
         """
         contents = self._replica.contents
         merge = authorship.prepared_merge(result) if authorship.prepared_merge else None
@@ -147,7 +147,10 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend_chain(self, chain: WriteChain, writes: list[Write]) -> bool:
-        """Append writes to a chain. Return False if no further write can be prepared after them."""
+        """Append writes to a chain, and return True.
+
+        If no further write could be prepared after them, return False and leave the chain unchanged.
+        """
         return chain.add(self._replica.contents, writes)
 
     def message_and_documents(
@@ -163,10 +166,10 @@ class Committer:
         return self.queue.recover(self.root)
 
     def commit_up_to(self, write_id: str, *, ignore_delay: bool = False) -> str:
-        """Commit the queued writes up to this one, and return the id of the commit.
+        """Commit the queued writes up to this one, and return the id of its commit.
 
-        If `ignore_delay` is set, they are committed at once, whatever `git.commit` says. Return PENDING if
-        the write is still in the queue, or "" if there is no commit.
+        If `ignore_delay` is set, they are committed at once, regardless of the `git.commit` setting. Return
+        PENDING if the write is still in the queue, or "" if it has not led to a commit.
         """
         if not write_id:
             return ""
@@ -177,7 +180,7 @@ class Committer:
         return PENDING if self.queue.is_pending(write_id) else self.queue.take_commit_id(write_id)
 
     def commit_due(self) -> None:
-        """Commit the writes that are due, and remove locks that killed processes have left."""
+        """Commit the writes that are due, and remove locks that were left by killed processes."""
         if self.queue.has_staged_writes:
             with suppress(BusyError), self._locked():
                 pass  # Acquiring the write lock is enough to clean up after killed processes.
@@ -249,9 +252,9 @@ class Committer:
         return self.queue.take_commit_id(name)
 
     def commit_merge(self, merge: PreparedMerge, authorship: Authorship) -> str:
-        """Commit a merge. Of its files, only those in `merge.extra_paths` are written.
+        """Commit a merge. Only its files in `merge.extra_paths` are written to disk.
 
-        Returns the same as `commit_up_to`.
+        The return value has the same meaning as that of `commit_up_to`.
         """
         metadata = {
             "author": authorship.name,
@@ -292,7 +295,8 @@ class Committer:
     def _commit_queue(self, timeout_s: float, last_id: str = "", *, ignore_delay: bool = False) -> None:
         """Commit the writes that are due or, if `ignore_delay` is set, all queued writes.
 
-        Waits up to `timeout_s` for other commits to finish. If a commit fails, its writes stay in the queue.
+        If `last_id` is given, later writes are not committed. Waits up to `timeout_s` seconds for other
+        commits to finish. If a commit fails, its writes stay in the queue.
         """
         try:
             with self.queue.committing(timeout_s) as alone:
@@ -326,7 +330,7 @@ class Committer:
     def find_repository(self) -> tuple[Repository, bool]:
         """Return the repository, and True if commits must be made with `git commit` in order to run hooks.
 
-        Raises CommitError.
+        Raises CommitError if there is no readable repository.
         """
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
@@ -338,7 +342,8 @@ class Committer:
     def _commit_or_postpone(self, repository: Repository, group: Group, *, use_git_commit: bool) -> bool:
         """Commit a group of writes, and return True.
 
-        If a hook rejects the commit, return False; the commit is then retried later.
+        If a hook rejects the commit, return False. The commit is then retried later, unless a client
+        requested it.
         """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
@@ -486,9 +491,9 @@ class Committer:
 
     @contextmanager
     def _locked_without_reverts(self) -> Iterator[None]:
-        """Hold the write lock. Writes that git has overwritten are repeated first.
+        """Context manager: hold the write lock, after repeating the writes that git has overwritten.
 
-        The caller must hold git's index lock. Raises CommitError.
+        The caller must hold git's index lock. Raises CommitError if a write can't be repeated.
         """
         with self._locked():
             try:
@@ -502,7 +507,7 @@ class Committer:
     def find_reverted(self) -> list[Write]:
         """Return writes that repeat the uncommitted writes which git has overwritten.
 
-        The caller must hold the write lock. Raises CommitError or GitError.
+        The caller must hold the write lock. Raises CommitError or GitError if a git command fails.
         """
         if not self.queue.waiting:
             return []

@@ -11,17 +11,17 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def new_contents(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Map each written path to its new content.
+    """Map the path of each written file to its new content.
 
-    The content is bytes, the path of a file to copy, or None if the file is deleted.
+    The content is bytes, the path of a file to copy, or None for a deleted file.
     """
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Map each written path to the digest of the content that the write replaces.
+    """Map the path of each written file to the digest of the content that is replaced.
 
-    For a new file, this is MISSING.
+    For a new file, the digest is MISSING. Files whose content can't be read or is too large are left out.
     """
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
@@ -34,7 +34,7 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest of a content, or MISSING if it is None, which means a deletion.
+    """Return the digest of a file's content, or MISSING if `content` is None, which means a deletion.
 
     Return None if the content can't be read or is too large.
     """

@@ -15,7 +15,7 @@ from server.storage.git.written import KnownVersions
 
 @dataclass(slots=True)
 class Group:
-    """Writes that one author made, and that become one commit."""
+    """Writes by one author that are combined into one commit."""
 
     writes: list[PendingWrite] = field(default_factory=list)
 
@@ -43,9 +43,10 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Map each path to the versions that writes of this group, or later writes, replaced or wrote.
+        """Map the path of each file in this group to the versions of the file that Bifolio knows.
 
-        `own_versions` come from writes that are no longer in the queue.
+        These are the versions that this group replaced or wrote, and those that later writes in `pending`
+        wrote. `own_versions` come from writes that are no longer in the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -74,9 +75,11 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 
 
 def due_groups(pending: list[PendingWrite], delay: timedelta, now: float) -> list[Group]:
-    """Return the groups of writes that are to be committed now, in order.
+    """Group the pending writes, and return the groups that must be committed now, in order.
 
-    A merge, or a write whose commit was requested, is always in a group of its own.
+    A group waits until its author has made no further write for the time `delay`, and until earlier groups
+    with the same files are committed. A merge, or a write whose commit was requested, forms a group of its
+    own, which does not wait for its author.
     """
     groups: list[Group] = []
     for write in pending:

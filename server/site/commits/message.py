@@ -27,11 +27,11 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """The author of a write, and functions that are called with the write's result.
+    """The author of a write, the message of its commit, and callbacks.
 
-    If `mentioned_documents` is None, the commit message names all changed documents. `around` returns a
-    context in which the files are replaced, and in which the write lock is held. `describe` returns the
-    message if `message` is "".
+    `mentioned_documents` returns the documents that the message names. If it is None, the message names all
+    changed documents. `describe` returns the message if `message` is "". `around` returns a context manager
+    that encloses the replacement of the files, during which the write lock is held.
     """
 
     actor: str
@@ -56,10 +56,10 @@ def around_write(writes: Collection[Write], authorship: Authorship) -> AbstractC
 class PreparedMerge:
     """A merge of the commits `base` and `joins`, which is committed together with a write.
 
-    `ready` is the merge commit if it exists already, or "". If `only_if_ready` is set, no other merge commit
-    is made. `changed_files` are the files that differ from `base`. `committed_at` is in seconds since 1970.
-    `move_branch` returns False if the branch is moved later. `index` is the mark of git's index before the
-    merge. The files in `extra_paths` are checked out by git.
+    `ready` is the id of the merge commit, or "" if it does not exist yet. If `only_if_ready` is set, no other
+    merge commit is made. `changed_files` are the files that differ from `base`. `committed_at` is in seconds
+    since 1970. `move_branch` returns False if the branch is to be moved later. `index` identifies the state
+    of git's index before the merge. The files in `extra_paths` are checked out by git.
     """
 
     base: str
@@ -83,7 +83,7 @@ class PreparedMerge:
 class ChangedDocument:
     """A changed document, and its description for a commit message, such as `Update article "Fog"`.
 
-    `name` is used in the trailer `Bifolio-Document`.
+    `name` is the document's name in the trailer `Bifolio-Document`.
     """
 
     key: Key
@@ -109,7 +109,7 @@ def written_documents(
 ) -> list[ChangedDocument]:
     """Return the documents and media files that the writes change.
 
-    `entries` and `snapshot` contain the site before the writes.
+    `entries` and `snapshot` describe the site before the writes.
     """
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
@@ -160,7 +160,7 @@ def _change_verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> st
 
 
 def commit_message_for(documents: Collection[ChangedDocument], authorship: Authorship, result: Any) -> str:
-    """Return the message in `authorship` or, if it is empty, a message that lists the documents."""
+    """Return the message in `authorship` or, if it has none, a message that lists the changed documents."""
     if message := clean_message(
         authorship.message or (authorship.describe(result) if authorship.describe else "")
     ):

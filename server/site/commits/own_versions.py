@@ -1,4 +1,4 @@
-"""Versions of files in this server's commits, recorded for later writes."""
+"""Record of the file versions that this server has committed, for the sake of later writes."""
 
 from collections.abc import Collection
 from types import MappingProxyType
@@ -26,10 +26,10 @@ def record_own_versions(
     files: Tree = MappingProxyType({}),
     hook_paths: Collection[str] = (),
 ) -> None:
-    """Record the committed versions of the files that later writes change again.
+    """Record the committed versions of the files that later writes in the queue change again.
 
-    The versions of `hook_paths` are always recorded, so that the commit is recognized if this process is
-    killed. Raises CommitError or OSError.
+    The versions of the files in `hook_paths` are always recorded, so that the commit is recognized even if
+    this process is killed. Raises CommitError or OSError if a version can't be stored.
     """
     root, last = repository.root, group.last_by_path
     later = list(group.later_writes(queue.pending(), files))

@@ -1,4 +1,4 @@
-"""Uncommitted writes that a git command overwrote, for example `git reset --hard`."""
+"""Uncommitted writes that a git command such as `git reset --hard` has overwritten."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -45,8 +45,8 @@ def overwritten_writes(
 ) -> dict[str, OverwrittenWrite]:
     """Return, by path, the uncommitted writes whose files have since changed on disk.
 
-    Writes are left out if the file on disk is already being served. `own_versions` come from writes that are
-    no longer in the queue.
+    A write is left out if the version on disk is already being served. `own_versions` come from writes that
+    are no longer in the queue.
     """
     group = Group(list(pending))
     unseen = {
@@ -60,7 +60,10 @@ def overwritten_writes(
 
 
 def reverted_writes(repository: Repository, overwritten: Mapping[str, OverwrittenWrite]) -> list[Write]:
-    """Return writes that restore the files which git has reset. Raises CommitError or GitError."""
+    """Return writes that restore the files which git has reset.
+
+    Raises CommitError or GitError if a git command fails.
+    """
     root, head, writes = repository.root, repository.head(), []
     by_git = index_entries_written_by_git(repository, list(overwritten))
     bases = {overwritten[path].basis.commit for path in by_git} - {"", head}
@@ -84,9 +87,10 @@ def reverted_writes(repository: Repository, overwritten: Mapping[str, Overwritte
 def _restore_missing_files(
     root: Path, reverted: Collection[Write], overwritten: Mapping[str, OverwrittenWrite]
 ) -> list[Write]:
-    """Return writes that restore the missing files of the writes that git reverted.
+    """Return writes that restore files which git deleted while it reverted other files of the same write.
 
-    `git stash -u` removes new files. Without these writes, only half of a rename would be repeated.
+    For example, `git stash -u` removes new files. If they were not restored, only half of a rename would be
+    repeated.
     """
     names = {overwritten[write.path].basis.write for write in reverted}
     paths = {write.path for write in reverted}

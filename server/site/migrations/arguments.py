@@ -1,6 +1,6 @@
 """Arguments of migrations.
 
-They become parts of paths, so all of them are checked before planning.
+They become parts of file paths, so all of them are checked before a migration is planned.
 """
 
 import re
@@ -17,7 +17,7 @@ MAX_CHARS = 200  # Longer names would not fit into a file name.
 
 @dataclass(frozen=True, slots=True)
 class ArgumentForm:
-    """The format that an argument must have. `expected` completes an error message that ends in "must"."""
+    """The format of an argument. `expected` completes an error message after the word "must"."""
 
     expected: str
     pattern: re.Pattern[str]

@@ -26,7 +26,7 @@ def configure_after(draft: Draft, before: Configuration) -> Configuration:
 
 
 def keep_markdown_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Set `options.body` if another attribute than before would become the Markdown body."""
+    """Set `options.body` to `name` if another attribute would otherwise become the Markdown body."""
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
     if type_.body == name or attribute is None or attribute.type not in BODY_TYPES:
@@ -80,7 +80,7 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     """Remove an attribute from the schemas, and its values from the documents.
 
-    Its references in site.yaml are removed, too.
+    References to the attribute in site.yaml are removed, too.
     """
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
@@ -127,10 +127,11 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def replace_references(
     draft: Draft, schema: Schema, type_: Type, new_names: NewNames, *, ignored_keys: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update the references to an attribute in site.yaml. References that can't be updated are refused.
+    """Update the references to an attribute in site.yaml.
 
-    References in schemas are refused, too, except under the keys in `ignored_keys`. The exceptions are
-    returned, as the schema's path and the key path.
+    The migration is refused if one of them can't be updated, or if a schema contains a reference. References
+    in schemas under the keys in `ignored_keys` are allowed. They are returned, each as the path of the schema
+    and the key path of the reference.
     """
     excepted, name = [], new_names.old
     for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():

@@ -14,7 +14,7 @@ _RENAME = "rename this file first"
 
 
 def require_same_documents(draft: Draft, before: Configuration) -> None:
-    """Raise ValidationError if a file that is not written would belong to another document."""
+    """Raise ValidationError if a file that the draft does not write would belong to another document."""
     after = draft.configuration()
     draft.refusals += find_reclaimed(draft, before, after, draft.original_texts, may_adopt=draft.may_adopt)
     draft.require_possible()
@@ -28,7 +28,7 @@ def find_reclaimed(
     *,
     may_adopt: bool = False,
 ) -> Iterator[Finding]:
-    """Yield a finding for each file whose document, locale, status or type would change.
+    """Yield a finding for each file whose document, locale, status or content type would change.
 
     The files in `written` are skipped. If `may_adopt` is set, files that belong to no document may become
     documents.

@@ -24,9 +24,9 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class ConversionResult:
-    """The result of a conversion.
+    """The result of converting a value.
 
-    The new value is `tree`. If `is_unchanged` is set, the value stays as it is written in the file.
+    `tree` is the new value. If `is_unchanged` is set, the value in the file does not have to change.
     `is_exact` is False if information is lost.
     """
 
@@ -104,7 +104,7 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 
 
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> ConversionResult | None:
-    """Convert a value to the type of another attribute, or return None if this is impossible.
+    """Convert a value of the attribute `old` to the type of `new`, or return None if this is impossible.
 
     A value that means the same in both types stays unchanged. Raises InvalidValue if the value is invalid for
     `old`.

@@ -1,4 +1,4 @@
-"""The draft of a migration."""
+"""Migrations that are being planned: their edits, and the reasons against them."""
 
 import errno
 from collections import Counter
@@ -41,7 +41,7 @@ def permit_all(path: str) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class AttributeMapping:
-    """The attributes of a document or, if `key_path` is not empty, of the component at `key_path`."""
+    """The attribute values of a document or, if `key_path` is not empty, of the component at `key_path`."""
 
     path: str
     claim: PathClaim
@@ -64,10 +64,10 @@ class Finding:
 
 @dataclass(slots=True)
 class Draft:
-    """The draft of a migration.
+    """A migration that is being planned.
 
-    `refusals` are the reasons why the migration is impossible. `losses` are the values that it loses, which
-    is allowed only if `lossy` is set. `documents` are the paths of the documents that it changes.
+    `refusals` are the reasons why it is impossible. `losses` are the values that it would lose, which is
+    allowed only if `lossy` is set. `documents` are the paths of the documents that it changes.
     """
 
     context: Context
@@ -125,7 +125,8 @@ class Draft:
     def move(self, path: str, new: str) -> None:
         """Move a file to a new path.
 
-        The migration is refused if there is already a file at this path, or if the file is not text.
+        The migration is refused if a file already exists at the new path, or if the file to be moved is not
+        text.
         """
         self.permit(path)
         if self.exists(new):
@@ -212,7 +213,7 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, PathClaim]]:
-        """Yield the paths and claims of the files that belong to the content types `uids`."""
+        """Yield the path of each file that belongs to one of the content types `uids`, with its PathClaim."""
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
@@ -227,7 +228,7 @@ class Draft:
     def edit_documents(
         self, before: Configuration, after: Configuration, uid: str, editor: Editor, keywords: Iterable[str]
     ) -> None:
-        """Apply the edits that `editor` returns to each document or component of the type `uid`.
+        """Call `editor` for each document or component of the type `uid`, and apply the edits it returns.
 
         If `keywords` is not empty, files that contain none of the keywords are skipped.
         """

@@ -19,9 +19,9 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits of one file, by key path. The key paths contain the old names.
+    """Edits of one file, by key path. The key paths contain the names from before the edits.
 
-    The value REMOVE removes a key. `refused` maps key paths that can't be edited to the reasons.
+    If a value is REMOVE, its key is removed. `refused` maps each key path that can't be edited to the reason.
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)
@@ -71,10 +71,10 @@ def edit_text(
     new_body: str | None = None,
     tree: Mapping[str, Tree] | None = None,
 ) -> str:
-    """Return the text after the edits.
+    """Return the text of a file after the edits.
 
-    `body` and `new_body` are the names of the attribute in the Markdown body before and after. Raises
-    SyntaxProblem if the text is invalid, and ConflictError if other values would change.
+    `body` and `new_body` are the names of the attribute in the Markdown body before and after the edits.
+    Raises SyntaxProblem if the text is invalid, and ConflictError if other values would change, too.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)

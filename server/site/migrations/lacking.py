@@ -22,7 +22,8 @@ LACKING_FIX = "run bifolio migrate apply"
 class UnmigratedDocuments:
     """A migration, and the documents to which it has not been applied.
 
-    `documents` maps each path to the number of the first line that the migration would change.
+    `documents` maps the path of each document to the number of the first line that the migration would
+    change.
     """
 
     migration: Migration
@@ -31,9 +32,10 @@ class UnmigratedDocuments:
 
 
 def find_unmigrated(context: Context) -> list[UnmigratedDocuments]:
-    """Return all migrations, each with the documents to which it has not been applied.
+    """Return all migrations of the site, each with the documents to which it has not been applied.
 
-    For a migration that runs a script, the documents are not determined. Raises ValidationError.
+    For a migration that runs a script, the documents are not determined. Raises ValidationError if the file
+    of a migration is invalid.
     """
     return _unmigrated_by(context, migrations_of_site(context))
 
@@ -66,7 +68,7 @@ def _first_change(old: str, new: str) -> int:
 def unmigrated_problems(context: Context) -> Iterator[Problem]:
     """Yield a problem for each document to which a migration has not been applied.
 
-    If a migration's file is invalid, the only problem is about this file.
+    If the file of a migration is invalid, yield only a problem about this file.
     """
     try:
         migrations = read_migrations(context)

@@ -66,7 +66,7 @@ def migration_paths(paths: Iterable[str]) -> Iterator[str]:
 
 
 def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments]) -> Migration:
-    """Parse the file of a migration. Raises SetupError."""
+    """Parse the file of a migration. Raises SetupError if the file is invalid."""
     positions: Positions = {}
     try:
         tree = read_yaml(text, positions)
@@ -104,7 +104,10 @@ def read_migration(path: str, text: str, known_arguments: Mapping[str, Arguments
 
 
 def find_type(schema: Schema, name: str) -> Type:
-    """Return the type with a name such as `article` or `shared.seo`. Raises ValidationError."""
+    """Return the type with a name such as `article` or `shared.seo`.
+
+    Raises ValidationError if there is no such type.
+    """
     found = schema.subjects.get(name) or schema.types.get(name)
     if found is None or (found.kind != "component" and not found.uid.startswith("api::")):
         names = [*schema.subjects, *(uid for uid, t in schema.types.items() if t.kind == "component")]
@@ -115,7 +118,8 @@ def find_type(schema: Schema, name: str) -> Type:
 def split_target(schema: Schema, target: str) -> tuple[Type, str]:
     """Split a name such as `article.title` into the type and the name of the attribute.
 
-    The attribute need not exist. Raises ValidationError if the type is unknown.
+    The attribute need not exist. Raises ValidationError if the type is unknown or the name has another
+    format.
     """
     name, dot, attribute = target.rpartition(".")
     if not dot or not name or not attribute:

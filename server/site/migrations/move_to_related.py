@@ -32,9 +32,10 @@ class _File:
 
 @dataclass(slots=True)
 class _Move:
-    """A move of the attribute `name` from `source` to `target`.
+    """A move of the attribute `name` from the type `source` to the type `target`.
 
-    The attribute `relation` connects the two types. It is stored in the documents of the type `owner`.
+    `relation` is the attribute that connects the two types. It is stored in the documents of the type
+    `owner`.
     """
 
     source: Type
@@ -173,9 +174,9 @@ def _parsed_files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
 
 
 def _file_pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
-    """Yield pairs of files. The second file of a pair gets its value from the first.
+    """Yield pairs of files: one of the source type, and one of the target type that gets its value.
 
-    A draft gets the value of the source's draft or, if there is no draft, that of the published version.
+    A draft gets its value from the source's draft or, if the source has no draft, from its published version.
     """
     by_id: dict[str, list[_File]] = {}
     for file in sources:

@@ -43,9 +43,9 @@ Planner = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A kind of migration.
+    """A kind of migration, such as `rename`.
 
-    The value of the argument `names_file` becomes part of the migration's file name.
+    `names_file` is the name of the argument whose value becomes part of the migration's file name.
     """
 
     plan: Planner
@@ -111,7 +111,7 @@ class NewMigration:
 
 @dataclass(frozen=True, slots=True)
 class ApplyMigrations:
-    """A request to apply migrations to the documents that lack them.
+    """A request to apply migrations to the documents to which they have not been applied.
 
     If `lossy` is set, values may be lost. Migrations that run Python code are skipped unless `run_scripts` is
     set.
@@ -125,7 +125,7 @@ class ApplyMigrations:
 class Step:
     """A migration, and the files that it changes.
 
-    `losses` describes the first of the lost values, and `loss_count` counts all of them. `warnings` are
+    `losses` describes the lost values, up to a limit, and `loss_count` counts all of them. `warnings` are
     problems that the site has after the migration.
     """
 
@@ -172,7 +172,7 @@ def plan_new_migration(request: NewMigration, context: Context, permit: PermitFi
 
 
 def step_of(draft: Draft, migration: Migration, before: Configuration) -> Step:
-    """Convert a draft to a step. `before` is the configuration before the draft's edits."""
+    """Convert a draft to a step of a plan. `before` is the configuration before the draft's edits."""
     return Step(
         migration,
         documents=tuple(sorted(draft.documents)),
@@ -206,7 +206,7 @@ def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:
 
 @contextmanager
 def unexpected_errors_refused() -> Iterator[None]:
-    """Raise ValidationError in place of an unexpected error."""
+    """Context manager: turn unexpected errors into a ValidationError."""
     try:
         yield
     except (
@@ -230,7 +230,7 @@ def migrations_of_site(context: Context) -> list[Migration]:
 
 
 def read_migrations(context: Context) -> list[Migration]:
-    """Return the site's migrations, in order of their numbers. Raises SetupError."""
+    """Return the site's migrations, in order of their numbers. Raises SetupError if one is invalid."""
     found = []
     for path in migration_paths(context.changeset.list_files((MIGRATIONS,))):
         try:

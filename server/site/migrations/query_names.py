@@ -17,7 +17,7 @@ _OWN_NAMES = "only the type's own attributes can be listed here"
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """New paths of the attribute `old` of the type `uid`.
+    """The paths that replace the attribute `old` of the type `uid`.
 
     Examples: `(("headline",),)` for a renamed attribute, `(("seo", "title"),)` if it moves into a component,
     `(("first",), ("last",))` if it is split, `()` if it is removed, and `((),)` if it is a component that is
@@ -50,7 +50,7 @@ class QueryNames:
         return edits
 
     def populate(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to the value of `populate`, which can be text with paths, a list or a mapping."""
+        """Return the edits to a `populate` value, which can be text with paths, a list or a mapping."""
         if not isinstance(value, dict):
             return self._texts(type_, value, truncate=True)
         edits = Edits()
@@ -107,8 +107,8 @@ class QueryNames:
     def new_paths(self, type_: Type, path: str, *, truncate: bool = False) -> list[str]:
         """Return the paths that replace a path such as `author.avatar` or `title:desc`.
 
-        If the attribute is removed and `truncate` is set, the path ends before the attribute. Otherwise,
-        there is no new path.
+        If the attribute is removed, nothing replaces the path or, if `truncate` is set, it is cut off before
+        the attribute.
         """
         dotted, colon, order = path.partition(":")
         made, types = [list[str]()], [type_]
@@ -125,7 +125,7 @@ class QueryNames:
         return [".".join(each) + colon + order for each in made if each]
 
     def request(self, url: str) -> str:
-        """Return a URL, such as `/api/articles?sort=title`, in which the attribute names are replaced."""
+        """Return a URL such as `/api/articles?sort=title`, with the attribute names replaced."""
         parts = urlsplit(url)
         names = parts.path.removeprefix("/api/").split("/")
         type_ = self.schema.endpoints.get(names[0])
@@ -185,10 +185,10 @@ class QueryNames:
             edits.renames[(key,)] = new
 
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, inner_key: str) -> None:
-        """Edit an entry for an attribute that is moved or removed.
+        """Add the edits to the entry `key` of `tree`, whose attribute is moved or removed.
 
-        `inner_key` is the key between a component and its attributes, such as `populate`, or "" if there is
-        no such key.
+        `inner_key` is the key between a component and its attributes, such as `populate`, or "" if no such
+        key is used.
         """
         inner, paths = tree[key], self.new.paths
         within = inner.get(inner_key) if inner_key and isinstance(inner, dict) else inner

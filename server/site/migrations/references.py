@@ -25,7 +25,7 @@ def rename_references(draft: Draft, schema: Schema, type_: Type, old: str, new: 
 
 
 def references_in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits that rename an attribute's references in the schemas, by file."""
+    """Return the edits that rename all references to an attribute in the schemas, by file."""
     found = {type_.path: _own_schema_edits(type_, old, new)}
     for other in schema.types.values():
         if other.path:

@@ -38,7 +38,7 @@ class SchemaChange:
 def read_schema_changes(data: object) -> list[SchemaChange]:
     """Parse schema changes.
 
-    Raises ValidationError with the number of the change that is invalid.
+    Raises ValidationError with the number of the first invalid change.
     """
     if not isinstance(data, list) or not data or len(data) > MAX_CHANGES:
         raise ValidationError(
@@ -71,10 +71,10 @@ def _read(data: object) -> SchemaChange:
 
 
 def plan_schema_changes(changes: Sequence[SchemaChange], context: Context, permit: PermitFile) -> Plan:
-    """Plan the changes. Each one is planned as if those before it had been made.
+    """Plan schema changes. Each change is planned as if the changes before it had been made.
 
     Losing values is allowed; the plan lists the lost values. `permit` is called with the path of each
-    document before it is read. Raises ValidationError with the number of the change that is impossible.
+    document before it is read. Raises ValidationError with the number of the first impossible change.
     """
     steps: list[Step] = []
     for number, change in enumerate(changes):

@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 
 def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Call the site's `migrate` function for each document, and save the documents that it returns."""
+    """Call the function `migrate` of the migration's Python file for each document, and save the results."""
     before = draft.configuration()
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
@@ -53,7 +53,7 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     """Replace an attribute with other attributes.
 
-    Their values are returned by the site's `split` function.
+    The function `split` of the migration's Python file computes their values.
     """
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
@@ -104,7 +104,10 @@ def _add_private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, 
 
 
 def _run(migration: Migration) -> dict[str, Any]:
-    """Execute the Python file of a migration, and return its globals. Raises ValidationError."""
+    """Execute the Python file of a migration, and return its globals.
+
+    Raises ValidationError if the file can't be executed.
+    """
     file, text = str(migration.arguments["file"]), str(migration.arguments.get("code", ""))
     names: dict[str, Any] = {"__name__": "migration"}
     try:

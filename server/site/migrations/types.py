@@ -228,7 +228,8 @@ def rename_type_in_settings(draft: Draft, names: TypeRename) -> None:
 def remove_from_settings(draft: Draft, type_: Type) -> None:
     """Remove a content type from site.yaml.
 
-    Settings that contain lists of types are not changed, but are checked later.
+    Settings that list several types are not changed. If one of them still names the type, the change is
+    refused later.
     """
     tree, edits, own = settings_tree(draft), Edits(), type_.singular
     for role, _ in entries(tree, "roles"):

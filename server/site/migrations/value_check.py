@@ -16,9 +16,9 @@ from server.site.migrations.edits import Edits
 def describe_invalid_values(
     draft: Draft, before: Configuration, after: Configuration, uid: str, name: str
 ) -> list[str]:
-    """Return a line for each document that becomes invalid.
+    """Return a line of text for each document that becomes invalid.
 
-    After MAX_SHOWN lines, one more line counts the rest.
+    At most MAX_SHOWN documents are listed. If there are more, the last line says how many.
     """
     attribute = after.schema.types[uid].attributes[name]
     found: list[Finding] = []
@@ -62,7 +62,7 @@ def describe_invalid_values(
 
 
 def describe_differing_values(draft: Draft, before: Configuration, uid: str, name: str) -> list[str]:
-    """Return a line for each document in which the attribute differs between locales."""
+    """Return a line of text for each document in which the attribute differs between locales."""
     found: list[Finding] = []
     first: dict[tuple[str, bool], tuple[str, Tree]] = {}
 

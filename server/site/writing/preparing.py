@@ -29,7 +29,7 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 class SpeculativeWrite:
     """A write that is prepared before the git remote has accepted the writes in `chain`.
 
-    `base_versions` are the versions on which its first preparation was based.
+    `base_versions` are the document versions on which the first attempt to prepare it was based.
     """
 
     base_versions: BaseVersions = field(default_factory=BaseVersions)
@@ -45,9 +45,10 @@ def prepare_change(
     speculative_write: SpeculativeWrite,
     broken: Mapping[str, Entry],
 ) -> Prepared[Result]:
-    """Call a `prepare` function, and return the changes that it makes.
+    """Call a `prepare` function, and return the change that it makes.
 
-    `recent` finds earlier versions of documents. `broken` contains the entries of files that have an error.
+    `change` consists of the function and its request. `recent` finds earlier versions of documents. `broken`
+    contains the entries of files that have an error.
     """
     began, base_versions = _seconds_spent(), speculative_write.base_versions
     base_versions.begin()
@@ -69,7 +70,7 @@ def prepare_change(
 def fits_in_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
     """Return True if a change is quick enough to be prepared again while the write lock is held.
 
-    At the last attempt, it may take longer.
+    The last attempt may take longer.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

@@ -14,7 +14,7 @@ from server.storage.intent import Write
 
 
 def with_written_documents(state: State, contents: Contents, writes: Iterable[Write]) -> State:
-    """Return the state with the written documents, even if their files have been changed again since."""
+    """Return the state with the documents as written, even if their files have since changed again."""
     added = list(_overwritten(contents, writes))
     if not added:
         return state

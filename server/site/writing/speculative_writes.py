@@ -71,7 +71,7 @@ class WriteChain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def with_replaced_versions(self, find_recent: Recent) -> Recent:
-        """Return a function that finds first the versions which this chain replaces, then older ones."""
+        """Return a function that first finds the versions replaced by this chain, and then older versions."""
         return partial(self._recent, find_recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -81,7 +81,10 @@ class WriteChain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Append the writes of one commit. Return False if no further write can be prepared after them."""
+        """Append the writes of one commit, and return True.
+
+        If no further write could be prepared after them, return False and leave the chain unchanged.
+        """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
             return False
@@ -111,8 +114,8 @@ def rebase_writes(
 ) -> list[Write]:
     """Return the writes, adapted to earlier writes that are now on disk.
 
-    `earlier_contents` maps the paths of these earlier writes to what they wrote. Raises ConflictError if one
-    of the files has been changed since.
+    `earlier_contents` maps the paths of the earlier writes to the contents that they wrote. Raises
+    ConflictError if one of the files has been changed since then.
     """
     return [
         _rebase(root, write, earlier_contents[write.path]) if write.path in earlier_contents else write
