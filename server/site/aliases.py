@@ -23,10 +23,9 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield each alias that a document's file lists under `keys`, together with its line number.
+    """Yield each alias listed under `keys` in a document's file, unresolved, with its line number.
 
-    Aliases are yielded as written in the file. The line number is None if it is unknown. An invalid file
-    yields nothing.
+    The line number is None if it is unknown. An invalid file yields nothing.
     """
     positions: Positions = {}
     try:
@@ -50,7 +49,7 @@ def resolve_alias(alias: Any, address: str, *, from_root: bool = False) -> Sourc
     """Return the origin and the path of an alias.
 
     A relative alias is resolved against the folder of `address` or, if `from_root` is set, against the root.
-    Raises ValueError if the alias is invalid or has a different origin.
+    Raises ValueError if the alias is invalid or on another origin.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")

@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who made a change: `source` is "api" for this server, and "file" for other programs and machines.
+    """The origin of a change. `source` is "api" for this server, and "file" for other programs and machines.
 
     `write` is the id of the write in the commit queue, or "" if it is not in the queue.
     """
@@ -89,7 +89,7 @@ def compare_problem_lists(
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Return the problems that are only in `after`, and those that are only in `before`.
 
-    Problems with the same path and message count as the same problem, even if their line numbers differ.
+    Problems with the same path and message count as equal, even if their line numbers differ.
     """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}

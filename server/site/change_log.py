@@ -29,7 +29,7 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # These bytes of the lock file are locked sepa
 
 
 class ChangeLog:
-    """Log of the changes to a site, which all workers read.
+    """Log of changes to a site. All workers read it.
 
     A position in the log is the number of bytes that were appended before it.
     """
@@ -116,7 +116,7 @@ class ChangeLog:
     def may_lag(self, position: int, extra_ns: int = 0) -> bool:
         """Return True if a worker at `position` may serve an older state until it is replaced.
 
-        `extra_ns` extends the period in which this is allowed, in nanoseconds.
+        `extra_ns` extends the time limit, in nanoseconds.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns

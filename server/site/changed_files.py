@@ -139,7 +139,7 @@ def _differs(contents: Contents, path: str, listing: FileListing | None = None) 
 
 
 def has_changed(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
-    """Return True if a file has changed. For a media file, a change of its description counts, too.
+    """Return True if a file has changed. For a media file, a changed description counts, too.
 
     The current signatures are taken from `listing` or, if it is None, from disk.
     """
@@ -183,7 +183,7 @@ def is_settled(signature: Signature, time_ns: int) -> bool:
 
 
 def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain | None = None) -> list[Write]:
-    """Return the writes of a changeset, after checking that other programs have not changed its files.
+    """Return the writes of a changeset, after checking for conflicting changes.
 
     Raises ConflictError if another program changed a file that the changeset writes or relies on. Files that
     the writes in `chain` change are not checked.

@@ -46,9 +46,9 @@ class Configuration:
 
     @property
     def parse_key(self) -> object:
-        """A value that changes if a setting or schema that affects parsing changes.
+        """A value that represents all settings and schemas that affect parsing.
 
-        All documents must then be parsed again.
+        If it changes, all documents must be parsed again.
         """
         settings, types = self.settings, self.schema.types
         schemas = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())

@@ -23,9 +23,9 @@ class Contents:
     """Data that was read from the files at `root`.
 
     `broken` contains the entries that have an error. `unsettled` files might change again without getting a
-    new signature. `uncommitted` files differ from the last commit. `apply_counter` is increased at the start
-    and at the end of each application of a record. `clean_check` contains two numbers from the last check
-    that found no change: the value of `apply_counter`, and a digest of all signatures.
+    new signature. `uncommitted` files differ from the last commit. `apply_counter` is increased before and
+    after each record is applied. `clean_check` contains two numbers from the last check that found no change:
+    the value of `apply_counter`, and a digest of all signatures.
     """
 
     root: Path
@@ -53,8 +53,8 @@ class Contents:
     def documents_changed_by(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
         """Return the documents that the records remove, and those that they add.
 
-        If a document changes, its old version is in the first list, and its new version in the second. None
-        of the records may contain the entire site.
+        If a document changes, the old version is in the first list and the new version in the second. None of
+        the records may contain the entire site.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []

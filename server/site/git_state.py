@@ -172,9 +172,9 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after commits that were not made by this server, the last of which is `commit`.
+    """Return the state after commits that other people made, up to `commit`.
 
-    Return None if one of the commits is a merge, or if they do not continue the last known commit. `files`
+    Return None if one of them is a merge, or if the first one does not follow the last known commit. `files`
     has the same meaning as in `with_commit`. Raises GitError if a git command fails.
     """
     assert state.folder is not None

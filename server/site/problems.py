@@ -63,7 +63,7 @@ def make_handover_note(contents: Contents) -> bytes:
 
 
 def compare_handover_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return the changed problems, and True if the roles are unchanged, since the handover note was written.
+    """Return the change since the handover note was written, and True if the roles are unchanged.
 
     The note contains the problems and roles that the previous workers knew. If it is damaged, the change
     contains no problems, and the second value is False.

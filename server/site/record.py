@@ -18,9 +18,9 @@ from server.storage.parse_cache import blocks_in, frame, pack_in_blocks, unpack
 class Record:
     """The changes to a site since the previous record.
 
-    In `entries`, deleted files map to None. If `is_complete` is set, the record contains the entire site, so
-    other files do not exist. `unsettled` files might change again without getting a new signature. `packed`
-    is empty or contains all entries in serialized form.
+    In `entries`, deleted files map to None. If `is_complete` is set, the record contains the entire site.
+    `unsettled` files might change again without getting a new signature. `packed` is empty or contains all
+    entries in serialized form.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)

@@ -128,7 +128,7 @@ class Replica:
             self._log.handover_note = make_handover_note(self.contents)
 
     def current(self) -> State:
-        """Return the state, after applying all records that workers must have applied.
+        """Apply all records that workers must have applied by now, and return the state.
 
         Raises UnreadableRecordError if a record can't be applied.
         """
@@ -181,8 +181,8 @@ class Replica:
     def append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> list[Document]:
         """Append a record to the change log, and apply it.
 
-        Return the documents that it removed and added, or no documents if it contains the entire site. The
-        caller must hold the write lock, and must have applied all earlier records.
+        Return the documents that it removed and added, or nothing if it contains the entire site. The caller
+        must hold the write lock, and must have applied all earlier records.
         """
         newest = self._log.newest_record if self._log else 0  # Count records that can't be read, too.
         record = replace(record, number=max(newest, self.contents.last_record) + 1)
@@ -235,8 +235,7 @@ class Replica:
     def _apply(self, records: list[Record]) -> list[Document]:
         """Apply records, so that requests see all of their changes at once.
 
-        Return the removed and the added documents, or no documents if the first record contains the entire
-        site.
+        Return the removed and the added documents, or nothing if the first record contains the entire site.
         """
         snapshot, whole = self.state.snapshot, records[0].is_complete
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES

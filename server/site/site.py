@@ -275,8 +275,9 @@ class Site:
         """Write all files that `prepare` changes, or none of them (docs/files.md).
 
         Return the state, the result of `prepare`, and the id of the commit. The id is "pending" if it is not
-        known yet, or "" if there is no commit. Raises BusyError, GitBusyError, RemoteError,
-        ReadOnlySiteError, or any error of `prepare`.
+        known yet, or "" if there is no commit. Raises BusyError or GitBusyError if the write must be retried
+        later, RemoteError if the git remote is unavailable, ReadOnlySiteError if the site is read-only, or
+        any error of `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_locally)(authorship, prepare, request)
@@ -502,7 +503,10 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Let `has_unread_writes` check for writes of the server being replaced, while `is_running`."""
+        """Let `has_unread_writes` report the writes of the server that is being replaced.
+
+        This ends when `is_running` returns False.
+        """
         self._is_predecessor_running = is_running
 
     @property
@@ -569,8 +573,8 @@ class Site:
         """Append a record of the entire site to the log, for new workers. Return the change.
 
         `loaded_after` is the position at which the log ended before the files were loaded. If it still ends
-        there, the old workers have served nothing newer. Not all files are checked then, because the next
-        leader does so.
+        there, the old workers have served nothing newer, and the next leader can check all files. Otherwise,
+        they are checked here.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:

@@ -38,7 +38,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that checks, once the site is idle, whether changes caused problems in other files."""
+    """Job that waits until the site is idle, then checks whether changes caused problems in other files."""
 
     name = "check"
     failure = "a change can't be checked for problems"

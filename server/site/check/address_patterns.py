@@ -44,7 +44,6 @@ class PlaceholderPart:
     name: str = ""
 
     def start_positions(self, path: str, end_positions: int) -> int:
-        """Return all positions at which this part can start if it must end at one of `end_positions`."""
         fitting = (2 << len(path)) - 2
         for other in self.excluded_char.finditer(path):
             fitting ^= 1 << (len(path) - other.start())
@@ -54,10 +53,6 @@ class PlaceholderPart:
         return (fitting & ~(fitting + last)) | last
 
     def end_index(self, path: str, start: int, end_positions: int) -> int:
-        """Return the index at which this part ends if it starts at the index `start`.
-
-        The part must end at one of `end_positions`.
-        """
         other = self.excluded_char.search(path, start)
         stop = other.start() if other else len(path)
         near = end_positions >> (len(path) - stop)

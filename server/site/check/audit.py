@@ -33,7 +33,7 @@ class Audit:
     """The documents and files of a site that are to be checked.
 
     `texts` maps the paths of unsaved files to their texts. `checkpoint` is called before each document is
-    checked. To stop the check, it can raise an exception.
+    checked. It can raise an exception to stop the check.
     """
 
     root: Path

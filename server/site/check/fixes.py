@@ -126,10 +126,10 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of the value `old` with `new`, or removal of a duplicate key.
+    """Replacement of the value `old` with `new`, where None stands for null.
 
-    If `new` is None, the duplicate key is removed or, for other rules, the value becomes null. `message`
-    replaces the problem's message unless it is "". `is_certain` is False if the fix is only a suggestion.
+    If `rule` is "repeated-key", a duplicate key is removed instead. `message` replaces the problem's message
+    unless it is "". `is_certain` is False if the fix is only a suggestion.
     """
 
     document: Document
@@ -318,10 +318,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were applied, and the files that could not be fixed.
-
-    `rejected` maps the path of each such file to the reason.
-    """
+    """The fixes that were applied. `rejected` maps each file that could not be fixed to the reason."""
 
     fixes: tuple[Fix | KeyFix, ...]
     rejected: Mapping[str, str]

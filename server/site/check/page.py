@@ -22,7 +22,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The prose in one value of a document. `key_path` is the place of the value."""
+    """The prose in one value of a document. `key_path` says which value."""
 
     key_path: KeyPath
     prose: Prose
@@ -89,9 +89,9 @@ class Page:
         return self.has_body or bool(self.schema.prose_attributes.get(self.type.uid))
 
     def position(self, key_path: KeyPath) -> Position | None:
-        """Return the position of a value or, if it is unknown, of the innermost value around it.
+        """Return the position of a value or, if it is unknown, of the innermost enclosing value.
 
-        Return None if no such position is known. Raises SyntaxProblem if the text is invalid.
+        Return None if none of these positions is known. Raises SyntaxProblem if the text is invalid.
         """
         return nearest_position(self.parsed[1], key_path)
 

@@ -158,7 +158,7 @@ class PageAddresses:
         return Counter(dirname(parse_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_untranslated(self, match: AddressMatch, target: str) -> bool:
-        """Return True if this is the address of a missing translation of an existing document."""
+        """Return True if `target` is the address of a missing translation of an existing document."""
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalize_path(unquote(address))

@@ -76,7 +76,7 @@ def last_changes(root: Path) -> dict[str, float]:
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
     """Return the time at which the content of each file last changed, in seconds since 1970.
 
-    `commits` must be sorted from newest to oldest. `ignored` contains the ids of commits that do not count.
+    `commits` must be sorted from newest to oldest. Commits whose ids are in `ignored` do not count.
     """
     times: dict[str, float] = {}
     names: dict[str, str] = {}  # current paths of files, by their paths before renames

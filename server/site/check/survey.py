@@ -232,8 +232,8 @@ def survey_audit(
 ) -> Survey:
     """Check all files of an audit.
 
-    `problems` are added to the result, because they have already been found. If `translations` is set,
-    missing translations are reported, too. To check relations to users, `snapshot` must include users.
+    `problems` have already been found, and are added to the result. If `translations` is set, missing
+    translations are reported, too. To check relations to users, `snapshot` must include users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.severity_of(rule) != "off")
@@ -266,10 +266,7 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
 
 
 def with_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot, with users added if documents refer to them.
-
-    The second value says why relations to users can't be checked, or is "" if they can be checked.
-    """
+    """Call `server.site.check.users.with_users` if the schema has relations to users."""
     if not audit.snapshot.schema.has_user_relations:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").with_users

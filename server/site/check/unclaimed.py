@@ -126,9 +126,9 @@ def find_missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the files that lack a documentId which another version of their document contains.
+    """Return the files without a documentId for which another version of the document contains one.
 
-    The result maps the path of each such file to the documentId and the path of the other version.
+    The result maps the path of each such file to this documentId and to the path of the other version.
     """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():

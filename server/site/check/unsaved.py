@@ -144,7 +144,7 @@ def survey_unsaved(
 ) -> Survey:
     """Check all files, using the unsaved texts in place of those on disk.
 
-    `checkpoint` is called before each document is checked. To stop the check, it can raise an exception.
+    `checkpoint` is called before each document is checked. It can raise an exception to stop the check.
     """
     basis, prose_cache = site.saved, prose_cache or ProseCache()
     audit = Audit(basis.root, basis.settings, site.snapshot, site.texts, prose_cache, checkpoint)

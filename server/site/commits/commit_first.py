@@ -19,8 +19,8 @@ def create_unpublished_commit(
 ) -> PreparedCommit:
     """Commit `files` on top of the commit `base`, without moving a branch.
 
-    No commit is made if this would change nothing, for example because git ignores the files. Raises
-    CommitError if a hook rejects the commit or git is busy.
+    No commit is made if nothing would change, for example because git ignores the files. Raises CommitError
+    if a hook rejects the commit or git is busy.
     """
     person, now = Person.parse(site.state.settings.git.committer), int(time.time())
     author = person.author(authorship.name, authorship.email)

@@ -70,7 +70,7 @@ GC_INTERVAL_S = 600.0  # interval between calls of `git gc --auto`
 
 
 class Committer:
-    """Committer of the writes in a site's commit queue.
+    """The part of a site that commits the writes in its queue.
 
     `locked` returns a context manager that holds the write lock. `committed` is called with the id of a write
     and the id of its commit.
@@ -103,10 +103,10 @@ class Committer:
 
     @contextmanager
     def queued_for_commit(self, writes: list[Write], authorship: Authorship, result: Any) -> Iterator[str]:
-        """Context manager: queue a write for a commit. The block must replace the files.
+        """Context manager: queue `writes` to be committed. The block must write them to disk.
 
-        Yields the id of the write in the queue, or "" if the write won't be committed. The caller must hold
-        the write lock. Raises StorageError if the write can't be stored in the queue.
+        Yields the id of the write in the queue, or "" if it won't be committed. The caller must hold the
+        write lock. Raises StorageError if the write can't be stored in the queue.
         """
         contents = self._replica.contents
         merge = authorship.prepared_merge(result) if authorship.prepared_merge else None
@@ -147,10 +147,6 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend_chain(self, chain: WriteChain, writes: list[Write]) -> bool:
-        """Append writes to a chain, and return True.
-
-        If no further write could be prepared after them, return False and leave the chain unchanged.
-        """
         return chain.add(self._replica.contents, writes)
 
     def message_and_documents(
@@ -166,7 +162,7 @@ class Committer:
         return self.queue.recover(self.root)
 
     def commit_up_to(self, write_id: str, *, ignore_delay: bool = False) -> str:
-        """Commit the queued writes up to this one, and return the id of its commit.
+        """Commit the queued writes up to `write_id`, and return the id of the commit that contains it.
 
         If `ignore_delay` is set, they are committed at once, regardless of the `git.commit` setting. Return
         PENDING if the write is still in the queue, or "" if it has not led to a commit.
@@ -215,7 +211,7 @@ class Committer:
         documents: Collection[str],
         authorship: Authorship,
     ) -> str:
-        """Commit only these files. Return the id of the commit, or "" if nothing changed.
+        """Commit `files`, and no other changes. Return the id of the commit, or "" if nothing changed.
 
         Raises CommitError, for example if an earlier write to one of the files is still queued.
         """
@@ -252,7 +248,7 @@ class Committer:
         return self.queue.take_commit_id(name)
 
     def commit_merge(self, merge: PreparedMerge, authorship: Authorship) -> str:
-        """Commit a merge. Only its files in `merge.extra_paths` are written to disk.
+        """Commit a merge. Only the files in `merge.extra_paths` are written to disk.
 
         The return value has the same meaning as that of `commit_up_to`.
         """

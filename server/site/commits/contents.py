@@ -21,7 +21,7 @@ def new_contents(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
     """Map the path of each written file to the digest of the content that is replaced.
 
-    For a new file, the digest is MISSING. Files whose content can't be read or is too large are left out.
+    For a new file, the digest is MISSING. Unreadable and very large files are left out.
     """
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
@@ -34,7 +34,7 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest of a file's content, or MISSING if `content` is None, which means a deletion.
+    """Return the digest of a file's content, or MISSING if `content` is None because the file is deleted.
 
     Return None if the content can't be read or is too large.
     """

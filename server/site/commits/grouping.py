@@ -45,8 +45,8 @@ class Group:
     ) -> dict[str, KnownVersions]:
         """Map the path of each file in this group to the versions of the file that Bifolio knows.
 
-        These are the versions that this group replaced or wrote, and those that later writes in `pending`
-        wrote. `own_versions` come from writes that are no longer in the queue.
+        This group replaced or wrote them, or later writes in `pending` wrote them. `own_versions` come from
+        writes that are no longer in the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -77,9 +77,9 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 def due_groups(pending: list[PendingWrite], delay: timedelta, now: float) -> list[Group]:
     """Group the pending writes, and return the groups that must be committed now, in order.
 
-    A group waits until its author has made no further write for the time `delay`, and until earlier groups
-    with the same files are committed. A merge, or a write whose commit was requested, forms a group of its
-    own, which does not wait for its author.
+    A group waits until its author has written nothing for the time `delay`, and until earlier groups with the
+    same files are committed. Merges, and writes whose commit was requested, form groups of their own, which
+    ignore `delay`.
     """
     groups: list[Group] = []
     for write in pending:

@@ -1,4 +1,4 @@
-"""Record of the file versions that this server has committed, for the sake of later writes."""
+"""Recording of the file versions in this server's commits, for use by later writes."""
 
 from collections.abc import Collection
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Migrations that are being planned: their edits, and the reasons against them."""
+"""Migrations that are being planned, with their edits and problems."""
 
 import errno
 from collections import Counter

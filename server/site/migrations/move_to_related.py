@@ -174,9 +174,10 @@ def _parsed_files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
 
 
 def _file_pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
-    """Yield pairs of files: one of the source type, and one of the target type that gets its value.
+    """Yield pairs of files: a file of the source type, and a file of the target type that gets the value.
 
-    A draft gets its value from the source's draft or, if the source has no draft, from its published version.
+    If the target file is a draft, it gets the value of the source's draft or, if the source has no draft, the
+    value of its published version.
     """
     by_id: dict[str, list[_File]] = {}
     for file in sources:

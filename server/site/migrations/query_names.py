@@ -17,7 +17,7 @@ _OWN_NAMES = "only the type's own attributes can be listed here"
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """The paths that replace the attribute `old` of the type `uid`.
+    """The paths that replace the name of the attribute `old` of the type `uid`.
 
     Examples: `(("headline",),)` for a renamed attribute, `(("seo", "title"),)` if it moves into a component,
     `(("first",), ("last",))` if it is split, `()` if it is removed, and `((),)` if it is a component that is
@@ -107,7 +107,7 @@ class QueryNames:
     def new_paths(self, type_: Type, path: str, *, truncate: bool = False) -> list[str]:
         """Return the paths that replace a path such as `author.avatar` or `title:desc`.
 
-        If the attribute is removed, nothing replaces the path or, if `truncate` is set, it is cut off before
+        If the attribute is removed, the result is empty or, if `truncate` is set, the path is cut off before
         the attribute.
         """
         dotted, colon, order = path.partition(":")
@@ -185,7 +185,7 @@ class QueryNames:
             edits.renames[(key,)] = new
 
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, inner_key: str) -> None:
-        """Add the edits to the entry `key` of `tree`, whose attribute is moved or removed.
+        """Add edits of the entry `key` in `tree`, because its attribute is moved or removed.
 
         `inner_key` is the key between a component and its attributes, such as `populate`, or "" if no such
         key is used.

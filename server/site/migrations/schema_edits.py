@@ -262,7 +262,7 @@ def _note_shared_values(draft: Draft, type_: Type) -> None:
 
 
 def require_free_name(name: str) -> None:
-    """Raise ValidationError if the name already has another meaning in permissions, such as `branch`."""
+    """Raise ValidationError if the name, such as `branch`, has another meaning in permissions."""
     if name.casefold() in SITE_SUBJECTS:
         raise ValidationError(
             f'Permissions for "{name}", which some roles may have, would no longer work; choose another name'
