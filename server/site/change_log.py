@@ -18,7 +18,7 @@ SEGMENT_BYTES = 32 * 1024 * 1024  # when a segment reaches this size, the next o
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
 MAX_LAG_NS = 2_000_000_000  # how long a worker that is being replaced is allowed to serve an older state
-REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # after this time, a worker no longer expects to be replaced
+REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # how long a worker expects to be replaced
 # positions of the numbers in the shared memory
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBER_COUNT = 11

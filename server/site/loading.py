@@ -49,13 +49,13 @@ Progress = Callable[[int, int], None]
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
 NICENESS = 5  # niceness of processes that read files while the server is running
-MIN_PARALLEL_FILES = 1000  # When a site is loaded, a single process reads fewer files than this.
-MIN_FILES_FOR_READERS = 4000  # While it is served, starting more processes is not worth it for fewer files.
+MIN_PARALLEL_FILES = 1000  # When a site is loaded, fewer files than this are read by a single process.
+MIN_FILES_FOR_READERS = 4000  # While a site is served, more processes are not worthwhile for fewer files.
 MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran
 # A block of this size is returned to the operating system when it is freed.
 LARGE_BLOCK_BYTES = 1024 * 1024
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of mallopt in malloc.h
-# Above this, one core lists the files while another loads the cache.
+# If the cache is larger, one core lists the files while another loads the cache.
 MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 

@@ -103,7 +103,7 @@ def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
     This is the case if attributes of their types have changed or disappeared, or if one of the files would
     belong to another document.
     """
-    if len(contents.entries) < MAX_LOCKED_FILES:  # Such a site reads a new schema while it is written.
+    if len(contents.entries) < MAX_LOCKED_FILES:  # A small site reads a new schema during the write.
         return
     new, old = read_new_configuration(contents), contents.configuration
     if new is None:
@@ -225,7 +225,7 @@ def rescan_written(
                 contents, None, write_counter, reload_files_if_needed(contents) if small else None
             )
         except SchemaPending:
-            if merge:  # The merge becomes visible after the schema has been read, so that it is complete.
+            if merge:  # To serve the merge completely, wait until the schema has been read.
                 return Record(
                     folder_problems=contents.folder_problems,
                     links=contents.links,

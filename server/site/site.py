@@ -82,12 +82,12 @@ __all__ = ["Change", "Site", "State"]
 
 log = logging.getLogger("bifolio")
 
-# limit on the attempts to prepare a write if other programs keep changing its files
+# limit on the attempts to prepare a write whose files other programs keep changing
 MAX_ATTEMPTS = 4
 GIT_TIMEOUT_S = 30.0  # how long a refresh waits for running git commands
 WRITE_GIT_TIMEOUT_S = 15.0  # how long a write waits for running git commands
 POLL_INTERVAL_S = 0.01
-MAX_LOCAL_FILES = 5000  # If a site has more files, new workers read them all again.
+MAX_LOCAL_FILES = 5000  # If a site has more files, new workers load it after a schema change.
 _READ_ONLY_PARTS = SiteConnections()
 _OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
 _SCHEMA_MESSAGE = "All documents are being read under a new schema; try again"

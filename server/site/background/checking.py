@@ -70,7 +70,7 @@ def compare_problems(root: Path, before: Snapshot, after: Snapshot) -> Problems:
         moved = set()
         removed, added = (removed, added) if is_small else ([], [])
     elif versions > MAX_LOCAL_VERSIONS and (moved or not is_small):
-        # No variable refers to the packed data, so that it is freed as soon as it has been sent.
+        # The packed data is not assigned to a variable, so it is freed as soon as it has been sent.
         pack = partial(_pack, (before, removed), (after, added))
         return run_in_process(_find_packed_problems, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
     return _find_problems(root, (before, removed), (after, added), moved)

@@ -69,7 +69,7 @@ class ResizeImages(Job):
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self._pause_s = site, timing.scale_s
         self.backoff = Backoff(timing.scale_s)
-        # The site's media files when all images were last found to have their variants.
+        # The site's media files at the last check in which no image lacked variants.
         self._complete_media: Mapping[str, Any] | None = None
         self._mark = 0
 

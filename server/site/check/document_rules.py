@@ -84,7 +84,7 @@ def _deprecated_in(type_: Type, values: Any, key_path: KeyPath) -> Iterator[tupl
 
 
 def _content_rules(subject: CheckedDocument) -> Iterator[Problem]:
-    # Drafts are not checked, because they may be incomplete.
+    # Drafts may be incomplete, so some of the limits do not apply to them.
     document = subject.document
     if document is None or not document.type.rules:
         return

@@ -11,7 +11,7 @@ from server.site.check.page_addresses import addresses_of_page
 
 @dataclass(frozen=True, slots=True)
 class OutdatedLinks:
-    """Links that still use the former address of a page."""
+    """Number of links to the former address of a page, and of the files that contain them."""
 
     address: str
     current_address: str
@@ -20,7 +20,7 @@ class OutdatedLinks:
 
 
 def find_outdated_links(audit: Audit, new_paths: Mapping[str, str]) -> list[OutdatedLinks]:
-    """Return the links to pages that will move.
+    """Count the links to pages whose addresses will change.
 
     `new_paths` maps the old path of each document to its new path. `audit` contains the site before the move.
     """

@@ -79,7 +79,7 @@ def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset
     `commits` must be sorted from newest to oldest. Commits whose ids are in `ignored` do not count.
     """
     times: dict[str, float] = {}
-    names: dict[str, str] = {}  # current paths of files, by their paths before renames
+    names: dict[str, str] = {}  # the current path of each renamed file, by its earlier path
     for commit in commits:
         for change in commit.changes:
             path = names.get(change.path, change.path)

@@ -131,7 +131,7 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 
 # --- survey ---------------------------------------------------------------------------------------
 
-# Each yields one kind of problem that involves more than the values in a single file.
+# Checks that always run. Each function yields the problems that it finds.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_unclaimed,
     duplicate_values,

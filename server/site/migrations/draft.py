@@ -28,7 +28,7 @@ MIGRATIONS = "migrations"
 MAX_SHOWN = 20  # limit on the documents in one error message
 # Files with these prefixes are the configuration of a site.
 _CONFIGURATION = (FILE, f"{TYPES}/")
-# Errors if the file system does not accept the name of a file.
+# Errors that occur if the file system does not accept the name of a file.
 _NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 # Raises ForbiddenError if a document's file must not be shown.
 PermitFile = Callable[[str], None]
@@ -82,7 +82,7 @@ class Draft:
     more_arguments: dict[str, Any] = field(default_factory=dict)
     # All files, in order.
     paths: dict[str, None] = field(default_factory=dict)
-    # The text of each changed file before, None for a new file.
+    # The text of each changed file before the change, or None for a new file.
     original_texts: dict[str, str | None] = field(default_factory=dict)
     # paths of the documents that the migration can change; None for all
     allowed_paths: Set[str] | None = None
@@ -277,7 +277,7 @@ class Draft:
             self.refuse(path, what, "publish the document first, or edit the files by hand", (key.name,))
 
 
-# Saves 30 ms for each step of a migration; a merge applies many.
+# The cache saves 30 ms for each step of a migration. A merge can apply many migrations.
 @lru_cache(maxsize=8)
 def _configure(files: tuple[tuple[str, str], ...]) -> Configuration:
     with TemporaryDirectory(prefix="bifolio-") as folder:

@@ -37,7 +37,7 @@ from server.write.context import Context
 
 log = logging.getLogger("bifolio")
 
-# `is_new` is False for a migration in the site's folder, which has already changed the schema.
+# `is_new` is False for a migration that already has a file and has already changed the schema.
 Planner = Callable[..., None]
 
 

@@ -36,7 +36,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "enum": ("enumeration",),
     "targetField": ("uid",),
 }
-# Words for media files and components that become a list, or stop being one.
+# Names of the types of a media file or component: a single value, or a list.
 ONE, MANY = "one", "many"
 _LIST_OPTIONS = {"media": "multiple", "component": "repeatable"}
 Conversion = Callable[[Tree], ConversionResult | None]

@@ -39,7 +39,7 @@ from server.storage.read import parse
 
 Values = Mapping[str, Any]
 _NEW_SIDE = "delete the relation, and add it again with the other side"
-# Options that say what the values of an attribute are, and how else to change them.
+# Options that the `options` edit can't change, and what to do instead.
 _FIXED: Mapping[str, str] = {
     **dict.fromkeys(("type", "relation", "repeatable", "multiple"), "use retype"),
     **dict.fromkeys(("customField", "morphBy"), "edit the schema"),
@@ -112,7 +112,7 @@ def _add_other_side(draft: Draft, schema: Schema, type_: Type, name: str, raw: V
     if not isinstance(there, str) or relation is None or target is None or target.uid == USER:
         return
     if not target.path or there in target.attributes:
-        return  # The check of the new schema reports it if the attribute is not the other side.
+        return  # If the attribute is not the other side, the check of the new schema fails.
     side: dict[str, Any] = {"type": "relation", "relation": relation, "target": type_.uid, other: name}
     if raw.get("private") is True:
         side["private"] = True

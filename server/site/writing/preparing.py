@@ -19,7 +19,7 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
 Preparation = tuple[Prepare[Request, Result], Request]
-# A change that takes more time, including git commands, is not prepared while the write lock is held.
+# If preparing a change takes longer, git commands included, it is not done while the write lock is held.
 MAX_LOCKED_CPU_S = 0.05
 # Limit for the last attempt, so that a large batch succeeds even if other servers keep writing.
 MAX_LOCKED_CPU_AT_LAST_S = 2.0
