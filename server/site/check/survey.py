@@ -266,7 +266,10 @@ def report_problems(audit: Audit, problems: Collection[Problem]) -> Survey:
 
 
 def with_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Call `server.site.check.users.with_users` if the schema has relations to users."""
+    """Return the snapshot, with users added if documents refer to them.
+
+    The second value says why relations to users can't be checked, or is "" if they can be checked.
+    """
     if not audit.snapshot.schema.has_user_relations:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").with_users

@@ -45,8 +45,8 @@ class Group:
     ) -> dict[str, KnownVersions]:
         """Map the path of each file in this group to the versions of the file that Bifolio knows.
 
-        This group replaced or wrote them, or later writes in `pending` wrote them. `own_versions` come from
-        writes that are no longer in the queue.
+        These versions were replaced or written by this group, or written by later writes in `pending`.
+        `own_versions` come from writes that are no longer in the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -78,8 +78,8 @@ def due_groups(pending: list[PendingWrite], delay: timedelta, now: float) -> lis
     """Group the pending writes, and return the groups that must be committed now, in order.
 
     A group waits until its author has written nothing for the time `delay`, and until earlier groups with the
-    same files are committed. Merges, and writes whose commit was requested, form groups of their own, which
-    ignore `delay`.
+    same files are committed. Each merge, and each write whose commit was requested, is a group of its own
+    that ignores `delay`.
     """
     groups: list[Group] = []
     for write in pending:

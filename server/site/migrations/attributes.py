@@ -129,9 +129,9 @@ def replace_references(
 ) -> list[tuple[str, KeyPath]]:
     """Update the references to an attribute in site.yaml.
 
-    The migration is refused if one of them can't be updated, or if a schema contains a reference. References
-    in schemas under the keys in `ignored_keys` are allowed. They are returned, each as the path of the schema
-    and the key path of the reference.
+    The migration is refused if one of them can't be updated, or if a schema contains a reference under a key
+    that is not in `ignored_keys`. The other references in schemas are returned, each as the path of the
+    schema and the key path.
     """
     excepted, name = [], new_names.old
     for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():

@@ -185,7 +185,7 @@ class QueryNames:
             edits.renames[(key,)] = new
 
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, inner_key: str) -> None:
-        """Add edits of the entry `key` in `tree`, because its attribute is moved or removed.
+        """Add edits that replace the entry `key` of `tree`, whose attribute is moved or removed.
 
         `inner_key` is the key between a component and its attributes, such as `populate`, or "" if no such
         key is used.
