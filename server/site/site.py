@@ -235,10 +235,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, reloaded: ReloadedSite | None = None, *, stop_if_git_runs: bool
     ) -> Change | None:
-        """Append a record of the changed files, and return the change.
+        """Append a record of the changed files. Raises SchemaPending if a new schema must be read first.
 
-        If `stop_if_git_runs` is set, return None if a git command is running. Raises SchemaPending if a new
-        schema must be read first.
+        If `stop_if_git_runs` is set and a git command is running, return None.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -315,10 +314,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship
     ) -> tuple[State, Result, str, list[Write]]:
-        """Make the write for `write_locally`, but do not commit it.
-
-        Return the state, the result of `prepare`, the write's id in the commit queue, and the written files.
-        """
+        """Write like `write_locally`, but return the write's id in the commit queue, and the writes."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -353,10 +349,7 @@ class Site:
         request: Request,
         speculative_write: SpeculativeWrite | None = None,
     ) -> tuple[list[Write], Result]:
-        """Return the writes that `write` would make, and the result of `prepare`.
-
-        Raises the same errors as `write`.
-        """
+        """Return the writes that `write` would make, and the result of `prepare`. Raises the same errors."""
         speculative_write = speculative_write or SpeculativeWrite()
 
         def attempt(changeset: Changeset, is_last: bool) -> tuple[list[Write], Result]:
@@ -410,10 +403,9 @@ class Site:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], authorship: Authorship) -> tuple[Change, str, list[Write]]:
-        """Write the files of a prepared change, and queue them for a commit.
+        """Write the files of a prepared change, and queue them. The caller must hold the write lock.
 
-        Return the change, the write's id in the commit queue, and the writes. The caller must hold the write
-        lock.
+        Return the change, the id of the write in the commit queue, and the writes.
         """
         contents, writes = self._contents, checked_writes(self._contents, prepared.changeset)
         if not writes:
@@ -503,10 +495,7 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Let `has_unread_writes` report the writes of the server that is being replaced.
-
-        This ends when `is_running` returns False.
-        """
+        """Let `has_unread_writes` report the old server's writes until `is_running` returns False."""
         self._is_predecessor_running = is_running
 
     @property
@@ -529,10 +518,7 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply the changes of other processes. If that is impossible, rescan all files.
-
-        Raises BusyError if the write lock can't be acquired.
-        """
+        """Apply the changes of other processes or, on failure, rescan all files. Raises BusyError."""
         try:
             self._replica.catch_up()
         except UnreadableRecordError:
