@@ -1,4 +1,4 @@
-"""Updates of Markdown links after a rename. Links in fenced code are not changed."""
+"""Updates of Markdown links after a rename. Links in code and comments are not changed."""
 
 from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname, relpath, splitext

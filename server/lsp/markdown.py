@@ -2,17 +2,16 @@
 
 import posixpath
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
 from urllib.parse import quote, unquote
 
 from server.documents.document import Document
 from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.index.dangling import MEDIA
 from server.lsp.keys import find_region
+from server.lsp.markdown_code import Code, code_at, find_code
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
@@ -34,7 +33,6 @@ _BRACKET = re.compile(r"[\[\]]")
 _OPEN_DESTINATION = re.compile(r"\(\s*<?([^\s()<>]*)\Z")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*)$", re.M)
 _UNDERLINED = re.compile(r"^(?=\S)(?![-=>#*+`|])(.+)\r?\n(=+|-{2,})[ \t]*\r?$", re.M)
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*$", re.M)
 _FILE, _REFERENCE = 17, 18
 
 
@@ -66,8 +64,8 @@ class Link:
 
 
 def find_headings(text: str, start: int = 0) -> list[Heading]:
-    """Return the headings after index `start`. Headings in fenced code are omitted."""
-    code = _code_spans(text, start)
+    """Return the headings after index `start`. Headings in fenced code and comments are omitted."""
+    code = [span for span in find_code(text, start) if not span.is_inline]
     found = [
         Heading(len(one[1]), _heading_text(one[2]), one.span()) for one in _HEADING.finditer(text, start)
     ]
@@ -75,29 +73,32 @@ def find_headings(text: str, start: int = 0) -> list[Heading]:
         Heading(1 if one[2][0] == "=" else 2, one[1].strip(), (one.start(), one.end()))
         for one in _UNDERLINED.finditer(text, start)
     ]
-    return sorted((h for h in found if not _is_inside(h.span[0], code)), key=lambda heading: heading.span)
+    return sorted((h for h in found if not code_at(h.span[0], code)), key=lambda heading: heading.span)
 
 
 def find_links(text: str, start: int = 0) -> Iterator[Link]:
-    """Yield the links and images after index `start`. Links in fenced code are omitted."""
-    code, at, line_end = _code_spans(text, start), start, -1
+    """Yield the links and images after index `start`. Links in code and comments are omitted."""
+    code, at, line_end = find_code(text, start), start, -1
     inline: dict[int, re.Match[str]] = {}
     while found := _LINK.search(text, at):
+        if around := code_at(found.start(), code):
+            at = around.end
+            continue
         destination: re.Match[str] | None = found
         if found[1] is not None:
             if found.start() > line_end:
-                inline, line_end = _find_inline_links(text, found.start(), _DESTINATION)
+                inline, line_end = _find_inline_links(text, found.start(), _DESTINATION, code)
             destination = inline.get(found.end() - 1) or _DEFINITION.match(text, found.start())
         at = destination.end() if destination else found.end()
-        if destination and not _is_inside(found.start(), code):
+        if destination:
             group = destination.lastindex or 0
             yield Link(destination[group], destination.span(group), found[1] == "!")
 
 
 def _find_inline_links(
-    text: str, start: int, pattern: re.Pattern[str]
+    text: str, start: int, pattern: re.Pattern[str], code: list[Code]
 ) -> tuple[dict[int, re.Match[str]], int]:
-    """Find the links between index `start` and the end of the line.
+    """Find the links between index `start` and the end of the line. Brackets in code don't count.
 
     Return a match for each link's destination, by the index of the link's opening bracket. Also return the
     index of the end of the line.
@@ -110,6 +111,8 @@ def _find_inline_links(
     inner: re.Match[str] | None = None
     outer: re.Match[str] | None = None
     for bracket in reversed(list(_BRACKET.finditer(text, start, end))):
+        if code_at(bracket.start(), code):
+            continue
         if bracket[0] == "]":
             inner, outer = pattern.match(text, bracket.end()), inner
         else:
@@ -121,23 +124,6 @@ def _find_inline_links(
 
 def _heading_text(heading: str) -> str:
     return heading.removesuffix("\r").rstrip(" \t").rstrip("#").rstrip(" \t")
-
-
-def _code_spans(text: str, start: int) -> list[Span]:
-    spans: list[Span] = []
-    opened: re.Match[str] | None = None
-    for fence in _FENCE.finditer(text, start):
-        if opened is None:
-            opened = fence
-        elif fence[1][0] == opened[1][0] and len(fence[1]) >= len(opened[1]):
-            spans.append((opened.start(), fence.end()))
-            opened = None
-    return [*spans, (opened.start(), len(text))] if opened else spans
-
-
-def _is_inside(index: int, spans: list[Span]) -> bool:
-    at = bisect_right(spans, index, key=itemgetter(0))
-    return at > 0 and index < spans[at - 1][1]
 
 
 def body_start(path: str, text: str) -> int | None:
@@ -234,7 +220,7 @@ def _unfinished_link(line: str) -> tuple[str, bool] | None:
 
     Return None if the line does not end inside a link.
     """
-    inline, _ = _find_inline_links(line, 0, _OPEN_DESTINATION)
+    inline, _ = _find_inline_links(line, 0, _OPEN_DESTINATION, [])
     for found in _OPEN_LINK.finditer(line):
         if found[1] is None:
             return found[2], False

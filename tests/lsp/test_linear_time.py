@@ -35,6 +35,14 @@ MARKDOWN = {
     "images in links": "[![a](b)](",
     "sources": "src='",
     "definitions": "   [a]:\n",
+    "code spans": "`a` ``b`` ",
+    "open code spans": "`a``b\n\n",
+    "open code spans in one paragraph": "\\``a ",
+    "open comments": "<!-- a ",
+    "open comments in paragraphs": "a <!-- b\n\n",
+    "comments": "<!-- a -->\n",
+    "open fences": "~~~~\n```\n",
+    "quotes": ">",
 }
 
 

@@ -115,6 +115,8 @@ title: Links
 ```
 [a](a.md) in code
 ```
+
+Write `[a](a.md)` or ``a ` [a](a.md)``. <!-- [a](a.md) -->
 """
 
 
