@@ -16,8 +16,8 @@ _QUALITY = re.compile(r"[01](?:\.\d{0,3})?")
 def prefers_markdown(accept: str) -> bool:
     """Return whether an Accept header prefers Markdown to JSON.
 
-    A wildcard such as `*/*` does not count as Markdown. If Markdown and JSON have the same quality value,
-    JSON wins, but only if the header names it.
+    A wildcard such as `*/*` counts only for JSON. If Markdown and JSON have the same quality value, Markdown
+    wins unless the header names `application/json`.
     """
     accept = accept[:MAX_ACCEPT_CHARS].lower()
     if MARKDOWN not in accept:

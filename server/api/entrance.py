@@ -212,9 +212,9 @@ class Entrance:
     def source_state(self, environ: Environ, branch: str, *, to_write: bool = False) -> State:
         """Return the state to use for reading files on a branch or, if `to_write` is set, for writing them.
 
-        This is the served state if `branch` is "", or if `to_write` is set and the branch does not exist.
-        Raises UnauthorizedError or ForbiddenError if the caller lacks access, and any error that PastStates
-        raises.
+        Return the served state if `branch` is "", or if `to_write` is set and the branch does not exist.
+        Raises UnauthorizedError or ForbiddenError if the caller lacks access. Errors from PastStates are
+        passed on.
         """
         state = self.site.current()
         actor = self.identities.identify(environ.get("HTTP_AUTHORIZATION", ""), state.settings)
@@ -415,8 +415,8 @@ class Entrance:
     ) -> Rendering:
         """Render the requested document or list.
 
-        If an id such as `fog.md` does not exist, render the document `fog` as Markdown, unless `environ`
-        contains EXACT_ID.
+        An id such as `fog.md` requests the document `fog` as Markdown, unless there is a document `fog.md` or
+        `environ` contains EXACT_ID.
         """
         try:
             return (

@@ -142,7 +142,7 @@ class Identities:
     def commit_author(self, actor: Actor) -> tuple[str, str]:
         """Return the name and e-mail address of the author to record in the actor's commits.
 
-        If one of them is "", the value in `git.committer` is used instead.
+        If the name or address is "", the commit uses the one in the setting `git.committer`.
         """
         if actor is OWNER:
             return "", ""
@@ -161,7 +161,9 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, allow_ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Return the actor identified by an Authorization header. Raises UnauthorizedError if it is invalid.
+        """Return the actor identified by an Authorization header.
+
+        Raises UnauthorizedError if the header is invalid.
 
         - `allow_ended`: whether to accept tokens of sessions that were ended by a password change.
         - `waits`: whether to wait for a database server. If False, raise NeedsThreadPool instead of waiting.

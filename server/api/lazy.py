@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that is created by the first call and then kept. Thread-safe."""
+    """Callable that creates a value when first called, and then always returns it. Thread-safe."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make, self._lock = make, RLock()

@@ -87,7 +87,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
     """Encode a response. Successful responses to reads get an entity tag.
 
     Raises NeedsThreadPool if a large body can't be compressed on this thread, and BusyError if too many
-    requests are waiting.
+    costly requests are already waiting.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS

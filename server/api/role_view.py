@@ -32,7 +32,7 @@ def is_narrowed(environ: Environ) -> bool:
 def without_storage(representation: Representation) -> Representation:
     """Return the response with a header that forbids caching.
 
-    Without the header `Bifolio-Role`, a cached response would be wrong for the same caller.
+    Otherwise, a cache could use it for the same caller's requests without the header `Bifolio-Role`.
     """
     headers = without(representation.headers, "Cache-Control")
     return representation._replace(headers=(*headers, ("Cache-Control", NO_STORE)))

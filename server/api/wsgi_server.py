@@ -148,8 +148,7 @@ def serve(
 
     - `ready`: a function that each worker of the first generation calls when it is ready.
     - `report`: a function that one of the processes calls after each change to files.
-    - `loaded_after`: for later generations, the position at which the change log ended before the site was
-      loaded.
+    - `loaded_after`: the end of the change log before the site was loaded. The first generation ignores it.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site = time.perf_counter(), shared.log, opened.site

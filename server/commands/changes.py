@@ -115,7 +115,7 @@ class _EventLog:
     def open(cls, root: Path) -> "_EventLog":
         """Record all changes to files in the event log, and open the log.
 
-        Raises SetupError if the folder is not a site, or StorageError or BusyError if changes can't be
+        Raises SetupError if the folder is not a site, and StorageError or BusyError if changes can't be
         recorded.
         """
         check_site(root)
@@ -141,7 +141,7 @@ class _EventLog:
     def events_since(self, text: str) -> Iterable[Event]:
         """Return the events since a position, commit or date.
 
-        Raises GoneError if the log does not reach back that far, or SetupError if `text` is invalid.
+        Raises GoneError if the log does not reach back that far, and SetupError if `text` is invalid.
         """
         if not text:
             raise GoneError("The position in --since is empty")

@@ -69,7 +69,7 @@ def mcp(root: Path, token_variable: str | None, role: str | None) -> None:
 def _authorization(token_variable: str | None, role: str | None) -> str:
     """Return the Authorization header with the agent's token, or "" if no token is used.
 
-    Raises SetupError if the environment variable is not set, or if a role is given too.
+    Raises SetupError if both arguments are given, or if the environment variable is not set.
     """
     if token_variable is None:
         return ""

@@ -151,9 +151,9 @@ def _read_configuration(root: Path) -> Configuration:
 def _listen(
     root: Path, host: str, port: int, *, takes_over: bool
 ) -> tuple[TakenOverSocket | None, socket.socket]:
-    """Return a listening socket, taken over from the running server if `takes_over` is set.
+    """If `takes_over` is set and a server is running, return its socket. Otherwise, return a new one.
 
-    The first value is None if the socket is new. Raises SetupError if the port can't be used.
+    For a new socket, the first value is None. Raises SetupError if the port can't be used.
     """
     # A server that has just started may not offer its socket yet.
     deadline = time.monotonic() + OFFER_TIMEOUT_S
@@ -197,7 +197,7 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site. If `commit` is not "", serve that past commit, read-only.
+    """Open the site. If `commit` is not "", open it read-only at that past commit.
 
     Raises SetupError if the site or the commit can't be opened.
     """

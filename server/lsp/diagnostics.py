@@ -52,9 +52,9 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
-    """Map the start of each key and value to its span.
+    """Return a mapping from the start index of each key and value to its span.
 
-    The index before the start is mapped too, because a quotation mark can be there.
+    The preceding index is also mapped to the span, because a quotation mark can be there.
     """
     spans: dict[int, Span] = {}
     for node in reversed(nodes):  # in reverse order, so that the first node at an index wins

@@ -49,7 +49,7 @@ def _trim_common_text(begin: int, old: str, new: str) -> tuple[Span, str]:
 
 
 def workspace_edit(root: Path, plan: EditorPlan, versions: Mapping[str, int | None]) -> Json:
-    """Return the LSP workspace edit for a plan. `versions` maps the path of each open text to its version."""
+    """Convert a plan to an LSP workspace edit. `versions` maps the path of each open text to its version."""
     changes: list[Json] = []
     for path, (old, new) in sorted(plan.texts.items()):
         identifier = {"uri": uri_of(root / path), "version": versions.get(path)}

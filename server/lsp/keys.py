@@ -294,7 +294,7 @@ def _scalar_span(text: str, index: int, end: int) -> tuple[Span, str]:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The place of the cursor among the keys and values of a file.
+    """The cursor's position among the keys and values of a file.
 
     - `role`: "key", "value", "body" (in Markdown) or "item" (after a dash)
     - `span`: the span of the text that a completion replaces

@@ -14,7 +14,10 @@ from server.service.unsaved import EditorPlan
 
 
 def with_updated_links(view: View, plan: EditorPlan) -> EditorPlan:
-    """Add link updates to a plan, for links to renamed files and for relative links inside renamed files."""
+    """Return the plan with additional edits that update Markdown links.
+
+    They update links to renamed files, and relative links inside renamed files.
+    """
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
     for path in sorted(moved | documents_containing(view, link_search_words(view, plan.renames))):

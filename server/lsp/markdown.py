@@ -100,8 +100,8 @@ def _find_inline_links(
 ) -> tuple[dict[int, re.Match[str]], int]:
     """Find the links between index `start` and the end of the line. Brackets in code don't count.
 
-    Return a match for each link's destination, by the index of the link's opening bracket. Also return the
-    index of the end of the line.
+    Return a mapping from the index of each link's opening bracket to the match for its destination. Also
+    return the index of the end of the line.
     """
     end = text.find("\n", start)
     end = len(text) if end < 0 else end

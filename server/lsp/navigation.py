@@ -151,7 +151,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def link_search_words(view: View, paths: Iterable[str]) -> set[str]:
-    """Return search words for finding links. Each link to one of `paths` contains at least one of them."""
+    """Return search words. Every link to one of `paths` contains at least one of these words."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])

@@ -1,4 +1,4 @@
-"""Conversion between the positions of editors and of Bifolio.
+"""Conversion between editor positions and Bifolio's positions.
 
 Editors count lines and UTF-16 code units from 0, and Bifolio counts lines and characters from 1.
 """

@@ -52,7 +52,8 @@ def _names(source: Source) -> set[KeyPath]:
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
     """Return the edit that renames a document or media file, and updates all references to it.
 
-    Raises ValidationError if there is no document at the position, or any error of `plan_rename`.
+    Raises ValidationError if there is nothing to rename at the position or if the new name is invalid. Errors
+    from `plan_rename` are passed on.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:

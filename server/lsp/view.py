@@ -84,7 +84,7 @@ class View:
     def find(self, key: Key, locale: str = "") -> Document | None:
         """Return the media file or document with a key, or None if it does not exist.
 
-        A version in `locale` is preferred.
+        For a document, return the version in `locale` if there is one.
         """
         uid, document_id = key
         if uid == MEDIA:

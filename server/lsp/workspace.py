@@ -296,7 +296,7 @@ class Workspace:
         return replace(survey, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
-        """During a check of the whole site, check a single text if this is due.
+        """Check a text if one is due. Called repeatedly while the whole site is being checked.
 
         Raises _CheckAbandonedError if the open texts have changed or the workspace is being closed.
         """

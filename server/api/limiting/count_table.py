@@ -1,7 +1,7 @@
 """Request counts for each client, in memory that all workers share.
 
-The number of slots is fixed. A new client replaces a client whose window (counting period) has ended or,
-failing that, the client with the fewest requests.
+The table has a fixed size. If there is no room for a new client, it replaces a client whose counting period
+has ended or, failing that, the client with the fewest requests.
 """
 
 import mmap
@@ -70,7 +70,7 @@ class CountTable:
             return [UnsentCount(self._id(slot), self._unsent[slot]) for _, slot in waiting[:max_clients]]
 
     def record_total(self, sent: UnsentCount, total: int, remaining_s: float) -> None:
-        """Set a client's count to `total`, which counts its requests to all machines, including `sent`."""
+        """Set a client's count to `total` (from all machines, including `sent`) plus its unsent requests."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:

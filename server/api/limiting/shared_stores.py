@@ -33,7 +33,10 @@ class Store(Protocol):
     """Store that counts the requests to all machines. Its methods raise the database driver's exceptions."""
 
     def add(self, counts: Iterable[UnsentCount], window_s: int) -> Totals:
-        """Add counts to the store. Return the new total and the remaining seconds for each client."""
+        """Add counts to the store.
+
+        Return each client's new total, and the number of seconds until its counting period ends.
+        """
 
     def close(self) -> None: ...
 

@@ -87,7 +87,7 @@ def _limited_size(result: Result, call: Call) -> int:
 def _shortened(result: Result) -> Result:
     """Return a write's result without its long values, so that the response is small enough.
 
-    If the response were an error instead, the agent would repeat the write.
+    An error response would make the agent repeat the write.
     """
     content = {
         **result.content,

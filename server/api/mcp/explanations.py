@@ -61,9 +61,10 @@ def _attribute_names(call: Call, operation_number: int | None, *, of_body: bool)
 
 
 def explain_forbidden(call: Call, error: Json) -> str:
-    """Return a sentence that names the missing permission, followed by a space, or "" if it is unknown.
+    """Return a sentence that explains which permission is missing, or "" if this is unknown.
 
-    The sentence contains only what the caller could also learn from the error or from `GET /access`.
+    The sentence has a trailing space. It contains only what the caller could also learn from the error or
+    from `GET /access`.
     """
     reply = call.rest.send("GET", "/access")
     if reply.is_error or reply.body["data"]["caller"]["kind"] == "public":

@@ -31,7 +31,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt, as `prompts/list` describes it."""
+    """One of the prompts that `prompts/list` returns."""
 
     name: str
     title: str

@@ -33,8 +33,8 @@ class Request:
 class Method:
     """A method of the protocol. `run` raises RpcError if the request is invalid or can't be fulfilled.
 
-    - `in_stateless`: whether the stateless versions of the protocol have the method.
-    - `in_handshake`: whether the versions that begin with a handshake (`initialize`) have the method.
+    - `in_stateless`: whether the method exists in the stateless versions of the protocol.
+    - `in_handshake`: whether it exists in the versions that begin with a handshake (`initialize`).
     """
 
     run: Callable[[Request], Json | Subscription]

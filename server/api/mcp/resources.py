@@ -78,7 +78,7 @@ def list_templates(request: Request) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _PageStart:
-    """The start of a page, given by the indexes of a content type and of one of its resources."""
+    """Position where a page starts: the index of a content type, and the index of one of its resources."""
 
     type_number: int = 0
     start: int = 0
@@ -117,7 +117,7 @@ def list_resources(request: Request) -> Json:
 
 def _resources_of_type(request: Request, described: Json, start: int, limit: int) -> tuple[list[Json], int]:
     type_ = request.rest.type_named(described["uid"])
-    if type_ is None:  # It has been removed in the meantime.
+    if type_ is None:  # It was removed after the request to `/access`.
         return [], 0
     listed = [] if start else [_schema(type_, described["schema"]["displayName"])]
     title = described["titleAttribute"]

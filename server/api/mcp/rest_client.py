@@ -42,7 +42,7 @@ _DEFAULTS: Mapping[str, Any] = {
 class Reply:
     """A response from the REST API.
 
-    - `headers`: the values of the headers, by name in lower case.
+    - `headers`: the header values, by lower-case header name.
     - `body`: the parsed JSON, or bytes if the response is not JSON.
     """
 
@@ -75,7 +75,7 @@ class DocumentVersion:
 
 
 class RestClient:
-    """Sender of REST requests for one caller."""
+    """Client of the REST API that acts for one caller."""
 
     def __init__(self, app: Entrance, environ: Mapping[str, Any]) -> None:
         self._app = app
@@ -140,10 +140,10 @@ class RestClient:
     def document_versions_at(
         self, paths: Sequence[str], branch: str, *, for_writing: bool = False
     ) -> list[DocumentVersion | None]:
-        """For each path, return the document version that it belongs to, or None if it can't belong to any.
+        """Return the document version for each file path, or None for a path that no document can have.
 
-        The version may not exist, or may be hidden from the caller. Raises UnauthorizedError or
-        ForbiddenError if the caller may not read files.
+        A returned version might not exist, and the caller might not be allowed to see it.
+        Raises UnauthorizedError or ForbiddenError if the caller may not read files.
         """
         environ = {**self._environ, "REQUEST_METHOD": "PUT" if for_writing else "GET"}
         state = self._app.source_state(environ, branch, to_write=for_writing)

@@ -55,7 +55,7 @@ class Durations:
 
 
 class RequestCounts:
-    """Request counts and durations of all workers. Create it before forking."""
+    """Request counts and durations of all workers. Must be created before forking."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)

@@ -39,7 +39,7 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, fields: Mapping[str, Any]) -> None:
-    """Write a line to standard output. Lines from different processes never mix."""
+    """Write a line to standard output. Lines from different processes are never interleaved."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **fields}, ensure_ascii=False)
     with suppress(OSError):  # Requests must succeed even if the program that reads the log has exited.

@@ -26,7 +26,7 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return an operation's definition, or None if the caller can't use it."""
+    """Return an operation's definition, or None if it is undocumented or the caller may not use it."""
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None

@@ -95,8 +95,8 @@ class Operation:
     - `docs`: the OpenAPI definition, or a string that explains why there is none.
     - `max_body`: the maximum size of the request body in bytes, or None for the site's limit on uploads.
     - `runs_inline`: whether `entrance` handles the request itself, without Flask or a thread pool.
-    - `waits`: whether the request might wait a long time for another process, so it uses a separate thread
-      pool.
+    - `waits`: whether the request might wait a long time for another process. If so, it runs in a separate
+      thread pool.
     - `branch`, `dry_run`: whether the operation supports the query parameter `branch` or `dryRun`.
     - `branch_only`: whether tokens that may write only to branches can use the operation without the
       parameter `branch`.
@@ -141,8 +141,8 @@ class Area:
 
     Unknown paths with one of these prefixes also belong to the area.
 
-    - `parts`: the prefixes. Each is one path segment, or `api/` and another segment. After a prefix that ends
-      with a hyphen, the segment can continue with any text.
+    - `parts`: the prefixes. Each is one path segment, or `api/` and another segment. If a prefix ends with a
+      hyphen, any text can follow in the same segment.
     - `takes_at`: whether reads support the parameter `at`, which selects a past commit.
     - `varies_by_commit`: whether responses have a `Bifolio-Commit` header.
     - `uses_current_settings`: whether a response for a past commit depends on current settings, so it is not

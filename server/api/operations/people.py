@@ -91,7 +91,10 @@ def _optional(**properties: Any) -> JsonSchema:
 
 
 def _user_schema(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Return the definition of a request body with a user. If `whole` is set, some fields are required."""
+    """Return the definition of a request body that contains a user.
+
+    If `whole` is set, `username`, `email`, `password` and `role` are required.
+    """
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}

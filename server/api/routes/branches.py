@@ -144,7 +144,7 @@ def _read_new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Return the target branch, the commit message and the resolution of conflicts from a request body.
+    """Return the target branch, commit message and conflict resolution from a request body.
 
     The target branch is "" for the served branch.
     """

@@ -1,4 +1,4 @@
-"""`GET /events` as an event stream."""
+"""Event streams, as responses to `GET /events` and `POST /mcp`."""
 
 from flask import Request, Response
 

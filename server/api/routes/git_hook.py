@@ -38,10 +38,7 @@ class SignatureScheme:
     is_secret: bool = False
 
     def matches(self, value: str, secret: str, body: bytes) -> bool:
-        """Return whether `value` is the correct signature.
-
-        The comparison takes the same time for every wrong value.
-        """
+        """Return whether `value` is the correct signature, using a constant-time comparison."""
         if self.is_secret:
             return hmac.compare_digest(value.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Handlers for `/presence`, the list of people who view or edit documents. It is kept only in memory."""
+"""Handlers for `/presence`, the list of people who view or edit documents. The list exists only in memory."""
 
 import re
 from collections.abc import Mapping

@@ -109,9 +109,9 @@ def _read_fix(data: Any, i: int) -> ValueChange:
 
 
 def _is_null(fix: Any, name: str) -> bool:
-    """Return whether `name` is `before` or `after`, and its value in `fix` is null.
+    """Return whether `name` is "before" or "after" and is null in `fix`.
 
-    A missing `before` counts as null, but a missing `after` does not.
+    If `before` is missing, it counts as null. If `after` is missing, it does not.
     """
     if not isinstance(fix, dict) or fix.get(name) is not None:
         return False

@@ -25,7 +25,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """Return the user id and the session id from the access token."""
+        """Check the permission for `action`. Return the user id and session id from the access token."""
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None

@@ -53,7 +53,7 @@ NAME_BRANCH = "name a branch other than the served one: ?branch=NAME"
 
 
 def switch_to_branch(writes: Writes) -> None:
-    """If the request has the parameter `branch`, switch it to this branch for reads and writes.
+    """If the request has the parameter `branch`, make the request read and write that branch.
 
     Raises ForbiddenError if the caller may not write to branches, and ValidationError if the parameter is
     invalid or not supported.

@@ -1,4 +1,4 @@
-"""Conversion of request heads to WSGI environs, and response heads to bytes."""
+"""Conversion of request heads to WSGI environs, and of response heads to bytes."""
 
 import re
 import sys

@@ -16,7 +16,7 @@ _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """Counters of all workers, whose numbers begin at 1. Must be created before forking."""
+    """One counter for each worker. Workers are numbered from 1. Must be created before forking."""
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)
@@ -41,7 +41,7 @@ class Heartbeats:
     def check(self, now: float) -> None:
         """Read the counters of all workers.
 
-        If the last check was long ago, restart the timeouts of all workers.
+        If the last check was long ago, the supervisor itself was paused, so all timeouts are restarted.
         """
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):

@@ -57,7 +57,7 @@ def background_jobs(
     report: Report,
     tell_search: Callable[[str], None],
 ) -> Iterator[Job]:
-    """Yield a site's jobs. `tell_search` is a function that receives messages about the search index."""
+    """Yield a site's jobs. `tell_search` is called with messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)

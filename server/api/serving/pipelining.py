@@ -26,7 +26,7 @@ class PipelineTurns:
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule a call to the connection's `advance`. Do not add the connection again before this call."""
+        """Schedule a call to the connection's `advance`. Do not add the connection again until then."""
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

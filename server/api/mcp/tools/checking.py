@@ -91,9 +91,9 @@ _Key = tuple[str, str, str]
 
 
 def problems_before(call: Call, destination: Destination) -> frozenset[_Key] | None:
-    """Return the keys of the served site's problems before a write.
+    """Return keys that identify the problems in the served site before a write.
 
-    Return None if the write goes to a branch, or if the problems are unknown.
+    Return None if the write goes to a branch, or if the problems can't be determined.
     """
     found = None if destination.branch else _served_problems(call)
     return None if found is None else frozenset(map(_key_of, found))

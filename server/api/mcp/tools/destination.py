@@ -71,7 +71,7 @@ class Destination:
 
 
 def default_destination(call: Call) -> Destination:
-    """Return the destination of writes that do not name a branch. A missing branch is not created."""
+    """Return the destination of writes that do not name a branch. This does not create a branch."""
     mode, caller = call.settings.mcp.write, _caller(call)
     if mode is WriteMode.DIRECT and caller.get("branchOnly"):
         mode = WriteMode.BRANCH
@@ -108,10 +108,10 @@ def _branches(call: Call) -> Mapping[str, Json]:
 
 
 def _own_branch(first_name: str, branches: Mapping[str, Json]) -> Destination:
-    """Return the caller's latest branch, which is the one with the highest number.
+    """Return the caller's latest branch (the one with the highest number) as the destination.
 
-    Return a new branch instead if the caller has none, or if the latest one is checked out or merged. Names
-    that git can't create are skipped: while `agent/a/b` exists, git can't create `agent/a`.
+    If the caller has no branch, or if the latest one is checked out or merged, return a new branch. Its name
+    is one that git can create: for example, git can't create `agent/a` while `agent/a/b` exists.
     """
     served = next((one["commit"] for one in branches.values() if one["served"]), "")
     last = max((_number_of(each, first_name) for each in branches if _is_own(each, first_name)), default=0)

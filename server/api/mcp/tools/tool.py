@@ -69,7 +69,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool. `optional` names the properties of `output` that can be missing."""
+    """A tool. `optional` contains the names of the `output` properties that a result can omit."""
 
     name: str
     title: str
@@ -212,9 +212,9 @@ def too_large(size: int) -> LimitError:
 
 
 def fitting_page_size(offset: int, max_size: int) -> int:
-    """Return the largest possible size, up to `max_size`, of a page that begins at `offset`.
+    """Return the largest size that a page beginning at `offset` can have, at most `max_size`.
 
-    `offset` must be a multiple of the size. For the first page, the size is a power of two.
+    The size must divide `offset` evenly. If `offset` is 0, the size is a power of two.
     """
     if offset == 0:
         return 1 << (max_size.bit_length() - 1)

@@ -61,9 +61,9 @@ def deleted_json(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON of deleted documents. A document's title is included if its viewer may see it.
+    """Return the JSON of deleted documents. Raises LimitError if the response is too large.
 
-    `viewers` contains the viewer of each document. Raises LimitError if the response is too large.
+    `viewers` contains one viewer for each document. It determines whether the document's title is included.
     """
     contents = values_of(store, [versions[0] for _, versions in documents], budget, viewers)
     name = title_of(type_)
