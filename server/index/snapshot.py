@@ -119,12 +119,13 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
     claimed: dict[str, dict[Version, Document]] = defaultdict(dict)
     others: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
-        uid, *_ = key = _key(document)
-        first = claimed[uid].setdefault(key[1:], document)
+        _, document_id, locale = document.key
+        first = claimed[document.type.uid].setdefault((document_id, locale, document.status), document)
         if first is not document:
+            key = _key(document)
             others[key] = tuple(sorted((*others.get(key, (first,)), document), key=_path))
         elif not is_indexed(document.type, document.status):
-            others[key] = (document,)
+            others[_key(document)] = (document,)
     for key, documents in others.items():
         claimed[key[0]][key[1:]] = documents[0]
     empty_snapshot = empty(schema)
