@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from xxhash import xxh3_128_digest
+from xxhash import xxh3_128, xxh3_128_digest
 
 from server import __version__
 from server.documents.document import Document, packed_rows_of
@@ -21,7 +21,7 @@ from server.storage.file_lock import FileLock
 from server.storage.files import digest_of
 
 _FORMAT_VERSION = 10
-_STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
+_STAMP_PREFIX = bytes(8)  # The length of the metadata in a block that contains a stamp.
 BLOCK_ENTRIES = 250
 _CHECKSUM_BYTES = 16  # Size of the checksum before each block, which detects damage, not forgery.
 
@@ -30,6 +30,8 @@ Form = tuple[bytes, dict[str, bytes]]
 # What cached entries depend on besides their files: a digest of the settings and schemas, a digest of the
 # rules that map paths to documents, and the form of each content type by uid.
 Stamp = tuple[bytes, bytes, dict[str, Form]]
+# The metadata of entries and the rows of their documents, both serialized. A stamp has no metadata.
+Block = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +100,18 @@ def pack_in_blocks(entries: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[Entry]:
-    return (one for one in _unpack(block, types) if one)
+    begin = 8 + int.from_bytes(block[:8], "big")
+    # Slices are copies, so the rows do not keep the metadata in memory.
+    return (one for one in _unpack((block[8:begin], block[begin:]), types) if one)
 
 
 def _unpack(
-    block: bytes, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
+    block: Block, types: Mapping[str, Type], reuse_rule: ReuseRule | None = None
 ) -> Iterator[Entry | None]:
     """Deserialize the entries of a block. Yield None instead of each entry that `reuse_rule` rejects."""
     try:
-        begin = 8 + int.from_bytes(block[:8], "big")
-        without, groups = load(memoryview(block)[8:begin], types)
-        data = memoryview(block[begin:])  # a copy, so that rows do not keep the metadata in memory
+        without, groups = load(block[0], types)
+        data = memoryview(block[1])
         for path, signature, more, at in without:
             yield Entry._make((path, signature, None, *more, at))
         for uid, facts, of_rows in groups:
@@ -171,8 +174,8 @@ class ParseCache:
                     return {}
                 self._length = len(self._head)
                 while (block := _read_block(file)) is not None:
-                    if block.startswith(_STAMP_PREFIX):
-                        self._last, reuse_rule = self._stamp_in(block)
+                    if not block[0]:
+                        self._last, reuse_rule = self._stamp_in(block[1])
                     else:
                         entries = [*_unpack(block, types, reuse_rule)]
                         valid.update((entry.path, entry) for entry in entries if entry)
@@ -211,19 +214,26 @@ class ParseCache:
         self._length, self._last = 0, None
         self.add(blocks)
 
-    def _stamp_in(self, block: bytes) -> tuple[Stamp, ReuseRule]:
+    def _stamp_in(self, data: bytes) -> tuple[Stamp, ReuseRule]:
         try:
-            stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
+            stamp: Stamp = load(data, {})
             return stamp, self._usable(stamp)
         except (AttributeError, LookupError, TypeError) as error:
             raise ValueError("not a stamp of the cache") from error
 
 
-def _read_block(file: BinaryIO) -> bytes | None:
+def _read_block(file: BinaryIO) -> Block | None:
+    # The rows are read apart from the metadata, so that they do not keep it in memory.
+    limit = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "big")
-    checksum = file.read(_CHECKSUM_BYTES)
-    block = file.read(min(length, os.fstat(file.fileno()).st_size))
-    return block if len(block) == length and xxh3_128_digest(block) == checksum else None
+    checksum, head = file.read(_CHECKSUM_BYTES), file.read(8)
+    metadata = file.read(min(int.from_bytes(head, "big"), limit))
+    rows = file.read(max(0, min(length, limit) - len(head) - len(metadata)))
+    digest = xxh3_128(head)
+    digest.update(metadata)
+    digest.update(rows)
+    is_whole = len(head) + len(metadata) + len(rows) == length and digest.digest() == checksum
+    return (metadata, rows) if is_whole else None
 
 
 # The @cache saves 5 ms each time a site is loaded again.
