@@ -50,7 +50,9 @@ def value_errors(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) 
 
     A password must be plain text, not a hash.
     """
-    broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
+    if not isinstance(value, str):
+        return [*_bounds(attribute, value, limits)]
+    broken = [*_lengths(attribute, value, limits)]
     return broken if limits.is_draft else [*broken, *_patterns(attribute, value)]
 
 
@@ -67,19 +69,17 @@ def errors_within(
             yield from errors_within(component.type, component.values, limits, inner)
 
 
-def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
-    if isinstance(value, str):
-        length = utf16_length(value)
-        too_short = attribute.min_length is not None and length < attribute.min_length and not limits.is_draft
-        if too_short and (
-            attribute.type != "email" or is_email(value)
-        ):  # For an invalid address, one message is enough.
-            yield f"must be at least {attribute.min_length} characters"
-        max_length = attribute.max_length
-        if max_length is None and attribute.type == "string":
-            max_length = limits.default_max_length
-        if max_length is not None and length > max_length:
-            yield f"must be at most {max_length} characters"
+def _lengths(attribute: Attribute, value: str, limits: Limits) -> Iterator[str]:
+    length = utf16_length(value)
+    too_short = attribute.min_length is not None and length < attribute.min_length and not limits.is_draft
+    # For an invalid address, one message is enough.
+    if too_short and (attribute.type != "email" or is_email(value)):
+        yield f"must be at least {attribute.min_length} characters"
+    max_length = attribute.max_length
+    if max_length is None and attribute.type == "string":
+        max_length = limits.default_max_length
+    if max_length is not None and length > max_length:
+        yield f"must be at most {max_length} characters"
 
 
 def utf16_length(text: str) -> int:
@@ -103,9 +103,7 @@ def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
         yield f"{what} less than or equal to {attribute.max}{unit}"
 
 
-def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
-    if not isinstance(value, str):
-        return
+def _patterns(attribute: Attribute, value: str) -> Iterator[str]:
     if attribute.type == "email" and not value:
         yield "cannot be empty"
     if not value and not attribute.required:  # Forms send an empty string for an empty field.

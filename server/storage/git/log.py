@@ -214,7 +214,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
                 change = FileChange(word[0], next(tokens, ""), first, int(word[1:]))
             else:  # For a merge, git prints one status per parent and omits old names.
                 change = FileChange(word if word in "AMDT" else "M", first)
-            changes.extend(_restrict_to_folder(change, prefix))
+            changes.extend(_restrict_to_folder(change, prefix) if prefix else (change,))
     if head:
         yield _commit(head, changes)
 
