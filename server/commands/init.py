@@ -71,8 +71,9 @@ def init(
     """Create an empty site, or a site from the Markdown, YAML and JSON files in a folder.
 
     In an empty folder, this writes content types, site.yaml and a first article. In a folder with content, it
-    writes only content-types/ and site.yaml. In an existing site, it writes only the files for --docker and
-    --ci. Existing files are never changed.
+    writes only content-types/ and site.yaml. In an existing site, it adds content types for Markdown files
+    that belong to none, or, with --docker or --ci, only the files for these. Existing files are never
+    changed.
     """
     interactive = sys.stdin.isatty() and sys.stdout.isatty() and not (yes or dry_run)
     _check(folder, locales)

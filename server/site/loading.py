@@ -124,11 +124,10 @@ def load_contents(
         listing = None if apart else walk(root, roots)
         git = git_future.result()
     contents = Contents.of(root, image_cache, configuration, git)
+    contents.entries = kept
     with _comparing(contents.store, kept, listing) as compared:
         if on_cached and apart and kept:
-            before = Contents.of(root, image_cache, configuration, git)
-            before.entries = kept
-            on_cached(before)
+            on_cached(contents)
         comparison = compared()
     listing = comparison.listing
     contents.folder_problems, contents.links = tuple(listing.problems), listing.links
