@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 from argon2 import PasswordHasher
 
+from server.api.wsgi_server import GC_THRESHOLDS
 from server.auth import passwords
 from server.errors import LogUnavailableError
 from server.events.database import EventDatabase
@@ -62,9 +63,14 @@ def _starts_processes(module: ModuleType) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude modules and tests from garbage collection, because they stay in memory until the end."""
+    """Exclude modules and tests from garbage collection, because they stay in memory until the end.
+
+    From then on, collect as rarely as a server does, which saves a tenth of the processor time of tests that
+    call the app in their own process.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 @pytest.fixture(scope="session", autouse=True)
