@@ -89,7 +89,7 @@ from server.errors import (
     RateLimitError,
     ValidationError,
 )
-from server.history.commit_files import Renames
+from server.history.former_ids import FormerIds
 from server.history.past import PastStates
 from server.history.remote.wakeup import wake
 from server.index.budget import UNLIMITED, Budget, large_responses, turns
@@ -139,7 +139,7 @@ class Entrance:
         self.cache, self.turns, self.large = make_response_cache(), turns(), large_responses()
         self.hints = hints or Hints()
         self.past, self.past_cache = past, past_answer_cache()
-        self.renames = Renames(site, past.log)
+        self.former_ids = FormerIds(past)
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -436,16 +436,18 @@ class Entrance:
     def _add_new_id(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If the document was renamed and the actor may read it, add its new id to `error`."""
+        """Add the new id of a renamed document to `error`, unless the actor may not know one of its ids."""
+        former = reader.type.uid, document_id
         with suppress(ApiError):
-            if not self.renames.are_known(reader.state):
+            if not self.former_ids.is_known(reader.state, former):
                 if IN_PLACE in environ:
                     raise NeedsThreadPool(costly=True)
                 environ[BUDGET].take_turn()
-            rename = self.renames.document_renames(reader.state).get((reader.type.uid, document_id))
-            if rename is not None:
-                reader.get(params, rename.name)
-                error.details["renamedTo"] = rename.name
+            drafts = has_draft_permission(reader.actor, reader.type.uid)
+            new_id = self.former_ids.new_id(reader.state, former, with_drafts=drafts)
+            if new_id:
+                reader.get(params, new_id)
+                error.details["renamedTo"] = new_id
 
 
 def _headers(environ: Environ, state: State) -> tuple[Header, ...]:

@@ -2,31 +2,23 @@
 
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from errno import ENOSPC
-from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from server.documents.document import equal
-from server.documents.path_rules import Layout
 from server.errors import GitError, NotFoundError, StorageError
-from server.index.dangling import Key
-from server.schema.model import Schema
 from server.site.configure import Configuration, configure, is_configuration
-from server.site.site import Site, State
 from server.storage.entry import Entry, ImageFacts
 from server.storage.files import is_ignored, is_utf_8, size_signature
 from server.storage.git.command import is_disk_full_error
-from server.storage.git.log import CommitLog
 from server.storage.git.tree import Blob, copy_blob, read_blobs, require_blob
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
-from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 BATCH_BYTES = 32_000_000  # limit on the total size of the files in memory at one time
 
@@ -174,47 +166,3 @@ def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> En
     return store.media_entry(
         path, size_signature(blob.size), facts, description_data, size_signature(description.size)
     )
-
-
-# --- renames --------------------------------------------------------------------------------------
-
-RenamesKey = tuple[
-    str, Schema, tuple[str, ...], str
-]  # a commit, and everything that determines which document a path belongs to
-
-
-class Renames:
-    """Thread-safe cache of document renames in the served branch's history."""
-
-    def __init__(self, site: Site, log: CommitLog) -> None:
-        self.site, self.log = site, log
-        self._known: tuple[RenamesKey | None, Mapping[Key, Rename]] = None, {}
-        self._lock = threading.Lock()
-
-    def are_known(self, state: State) -> bool:
-        return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
-
-    def document_renames(self, state: State) -> Mapping[Key, Rename]:
-        """Return a mapping from each renamed document's old key to its rename.
-
-        Only commits that the site has already loaded are considered.
-        """
-        with self._lock:
-            commit, *_ = key = self._cache_key(state)
-            if not commit:
-                return {}
-            if self._known[0] != key:
-                self.log.update(commit)
-                commits = islice(self.log.history_of(commit), MAX_COMMITS)
-                layout = Layout(state.schema, state.settings)
-                self._known = key, find_renames(((one.id, one.changes) for one in commits), layout)
-            return self._known[1]
-
-    def _cache_key(self, state: State) -> RenamesKey:
-        settings = state.settings
-        return (
-            self.site.git.committed.commit,
-            state.schema,
-            settings.locales.available,
-            settings.locales.default,
-        )

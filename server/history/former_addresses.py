@@ -19,13 +19,13 @@ from server.formats.yaml.reader import read_yaml
 from server.history.exposure import reveals_more
 from server.history.former_layouts import FormerLayouts
 from server.history.past import PastStates
+from server.history.served_commits import ServedCommits
 from server.schema.model import Schema, Type
 from server.site.site import State
 from server.storage.files import is_utf_8
-from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit, read_merges
+from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit
 from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, decode, parse
-from server.write.renaming.renames import MAX_COMMITS
 
 MAX_VERSIONS = 200_000  # Older versions of files are not searched.
 _PATH_NAMES = frozenset(("name", "locale", "documentId"))  # fields that are derived from a file's path
@@ -55,7 +55,7 @@ class FormerAddresses:
         self._rules: tuple[object, ...] = ()
         # addresses by commit and path; "" for a version without an address
         self._addresses: dict[tuple[str, str], str] = {}
-        self._merges: dict[str, Commit] = {}  # by id, each with the changes since its first parent
+        self._served = ServedCommits(past)
 
     def find(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
@@ -73,20 +73,10 @@ class FormerAddresses:
             rules = (state.schema, state.settings.urls, state.settings.locales, reader.uids)
             if self._rules != rules:
                 self._rules, self._addresses = rules, {}
-            versions = list(islice(_versions(self._served_commits(head), documents), MAX_VERSIONS))
+            versions = list(islice(_versions(self._served.history_of(head), documents), MAX_VERSIONS))
             self._read(versions, reader)
             found = ((v.owner, self._addresses[v.commit, v.path]) for v in versions)
             return [(owner, address) for owner, address in found if address]
-
-    def _served_commits(self, head: str) -> Iterator[Commit]:
-        """Yield the commits that were served at some time, newest first.
-
-        Commits on merged branches are omitted, because they were never served themselves.
-        """
-        commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
-        merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
-        self._merges.update((one.id, one) for one in read_merges(self.past.site.root, merges))
-        return (self._merges.get(one.id, one) for one in commits)
 
     def _read(self, versions: Iterable[FormerVersion], reader: "_Reader") -> None:
         known, self._addresses = self._addresses, {}

@@ -152,3 +152,43 @@ def test_the_404_reveals_no_hidden_document(root: Path) -> None:
     assert site.get("/api/articles/a", "public").status == 403
     assert details("/api/articles/a", "public") == {}
     site.accounts.close()
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_the_404_does_not_confirm_the_former_id_of_a_draft(root: Path, marked: bool) -> None:
+    """A draft that was renamed before it was published never was public under its old id."""
+    ending, mark = ("", "draft: true\n") if marked else (".draft", "")
+    text = "cover: a.txt\nauthor: ann\n# a long line that stays the same in all versions of the file\n"
+    options = {"draftWhen": {"draft": True}} if marked else {}
+    write(root, collection("note", {"cover": {"type": "media"}}, drafts=True, **options))
+    write(root, {f"content/notes/merger{ending}.yaml": text + mark, "content/notes/old.yaml": text})
+    git(root, "add", "-A")
+    rename(root)
+    git(root, "mv", f"content/notes/merger{ending}.yaml", "content/notes/new.yaml")
+    write(root, {"content/notes/new.yaml": text})
+    rename(root)
+    rename(root, ("notes/old.yaml", "notes/newer.yaml"))
+    site = make(root, {})
+    site.token("reader", may=["note.find", "note.findOne"])
+    site.token("editor", may=["note.find", "note.findOne", "note.readDraft"])
+    details = lambda path, who: site.get(path, who).error["details"]  # noqa: E731
+    for _ in range(2):
+        assert details("/api/notes/merger", "reader") == {}
+        assert details("/api/notes/merger", "editor") == {"renamedTo": "new"}
+        assert details("/api/notes/old", "reader") == {"renamedTo": "newer"}
+    site.accounts.close()
+
+
+def test_the_404_names_no_rename_on_a_merged_branch(root: Path) -> None:
+    """A name that a document had only on a branch was never public."""
+    git(root, "checkout", "-qb", "side")
+    write(root, {"content/authors/secret.yaml": ANN + "more: of her\n"})
+    git(root, "add", "-A")
+    rename(root)
+    rename(root, ("authors/secret.yaml", "authors/bea.yaml"))
+    git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "--no-ff", "-m", "merge", "side")
+    site = make(root, {})
+    assert site.get("/api/authors/bea", "public").status == 200
+    assert site.get("/api/authors/secret", "public").error["details"] == {}
+    site.accounts.close()

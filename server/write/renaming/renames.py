@@ -13,11 +13,15 @@ MAX_COMMITS = 20_000  # Older commits are not searched.
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A rename to `name`. `commit` is the commit that contains the rename, or "" if it is uncommitted."""
+    """A rename to `name`. `commit` is the commit that contains the rename, or "" if it is uncommitted.
+
+    `former_paths` are the files that the commit renamed, such as a document's locales and draft.
+    """
 
     name: str
     commit: str
     similarity_percent: int
+    former_paths: tuple[str, ...] = ()
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
@@ -35,10 +39,14 @@ def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: La
             if change.status in "ADR":
                 current[change.path] = "", 0
         current.update(moved)
+        former_paths: dict[Key, tuple[str, ...]] = {}
+        for before in moved:
+            if old := _key_of(before, layout):
+                former_paths[old] = (*former_paths.get(old, ()), before)
         for before, (path, alike) in moved.items():
             old, new = _key_of(before, layout), _key_of(path, layout)
             if old and new and old[0] == new[0] and old != new:
-                renames.setdefault(old, Rename(new[1], commit, alike))
+                renames.setdefault(old, Rename(new[1], commit, alike, former_paths[old]))
     return renames
 
 
