@@ -373,6 +373,42 @@ def test_who_has_one_permission_alone_gets_it(make_api: MakeApi) -> None:
         assert all(name in components[section] for section, name in referred), permission
 
 
+def test_dry_runs_are_described_to_those_who_may_make_them(make_api: MakeApi) -> None:
+    api = make_api(SECRET)
+    writes = ["article.create", "settings.read", "settings.write", "role.find", "role.update", "webhook.read"]
+    writes += ["webhook.write", "content-type.write"]
+    of_documents = {("/api/articles", "post"), ("/batch", "post")}
+    others = {("/settings", "put"), ("/webhooks", "post"), ("/api/content-type-builder/changes", "post")}
+    others |= {
+        (path, method) for path in ("/roles/{role}", "/webhooks/{name}") for method in ("put", "delete")
+    }
+
+    def dry_runs(who: str, may: list[str]) -> dict[tuple[str, str], str]:
+        api.token(who, may=may)
+        described = document(api, who)
+        names = {
+            (path, method.lower()): ref["$ref"].rpartition("/")[2]
+            for method, path, operation in operations(described)
+            for ref in operation.get("parameters", [])
+            if "dryRun" in ref.get("$ref", "")
+        }
+        known = described["components"]["parameters"]
+        assert all(
+            (name == "dryRunOfSource") == ("source.read" in known[name]["description"])
+            for name in names.values()
+        )
+        return names
+
+    free, needs_source = dict.fromkeys(others, "dryRun"), dict.fromkeys(of_documents, "dryRunOfSource")
+    assert dry_runs("writer", writes) == free
+    assert dry_runs("reader", [*writes, "source.read"]) == free | needs_source
+    statuses = [api.post("/api/articles?dryRun=true", {"title": "x"}, w).status for w in ("writer", "reader")]
+    assert statuses == [403, 200]
+    assert (
+        api.put("/settings?dryRun=true", {"name": "Pier"}, "writer", headers={"If-Match": "*"}).status == 200
+    )
+
+
 def test_content_that_looks_like_a_reference_is_an_example_and_none(make_api: MakeApi) -> None:
     hue = {"type": "enumeration", "enum": ["#/components/schemas/Nope", "#/components"]}
     data = {"type": "json"}

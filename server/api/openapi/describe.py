@@ -35,10 +35,10 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
         if isinstance(operation.docs, Docs)
         else operation.docs(_with_drafts_only(operation, audience))
     )
-    commits, accepts_dry_run = _commits(operation, audience), operation.dry_run and audience.may_dry_run
+    commits, accepts_dry_run = _commits(operation, audience), audience.may_dry_run(operation.dry_run)
     names = [
         *["branch"] * (operation.branch and audience.may_branch),
-        *["dryRun"] * accepts_dry_run,
+        *["dryRunOfSource" if operation.dry_run == "source" else "dryRun"] * accepts_dry_run,
         *["message"] * commits,
     ]
     parameters = [*docs.parameters, *parameter_refs(*names)]

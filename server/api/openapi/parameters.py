@@ -65,8 +65,10 @@ def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
     yield "localesWritten", in_query("locale", {"enum": [*settings.locales.available, "*"]}, several)
     yield from _statuses()
     yield "branch", in_query("branch", _BRANCH, "The branch to write to; default: the served branch.")
-    dry_run = "`true`: write nothing, and return the files that would change. Requires `source.read`."
+    dry_run = "`true`: write nothing, and return the files that would change."
     yield "dryRun", in_query("dryRun", {"enum": ["true", "false"]}, dry_run)
+    dry_run += " Requires the permission `source.read`."
+    yield "dryRunOfSource", in_query("dryRun", {"enum": ["true", "false"]}, dry_run)
     yield "q", in_query("_q", TEXT, "Only documents with a text that contains this, ignoring case.")
     yield "pagination", _pagination(sizes, settings)
     yield "documentId", in_path("documentId", "The document's id, the same in every locale.")

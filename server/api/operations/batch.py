@@ -103,7 +103,7 @@ WRITES = Area(
                 [in_query(DIFF, FLAG, _DIFF_MEANING), *parameter_refs("prefer")],
                 body_of(_BODY), (*WRITE, 404, 412),
             ),
-            MAX_BODY_BYTES, branch=True, dry_run=True, commits="maybe",
+            MAX_BODY_BYTES, branch=True, dry_run="source", commits="maybe",
         ),
         Operation(
             "undoWrite", "POST", "/batch/undo/{id}", may_undo,

@@ -151,8 +151,8 @@ def _with_markdown(answer: JsonSchema) -> JsonSchema:
 _LIST, _DOCUMENT, _SINGLE = "/api/{pluralApiId}", "/api/{pluralApiId}/{documentId}", "/api/{singularApiId}"
 _of_collection = partial(Operation, kind=COLLECTION)
 _of_single = partial(Operation, kind=SINGLE)
-_writes_collection = partial(_of_collection, branch=True, dry_run=True, commits="maybe")
-_writes_single = partial(_of_single, branch=True, dry_run=True, commits="maybe")
+_writes_collection = partial(_of_collection, branch=True, dry_run="source", commits="maybe")
+_writes_single = partial(_of_single, branch=True, dry_run="source", commits="maybe")
 _DISCARDS = TypePermissionCheck("update", needs_drafts=True)
 _UNPUBLISHES = TypePermissionCheck("update", drafts=False, needs_drafts=True)
 

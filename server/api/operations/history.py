@@ -155,7 +155,14 @@ def _restore(id_: str, path: str, parameters: list[JsonSchema]) -> Operation:
     }
     docs = Docs("Restore an earlier version", answers, parameters, body_of(_RESTORED), (*WRITE, 404))
     return Operation(
-        id_, "POST", path, may("history", "read", "restore"), docs, branch=True, dry_run=True, commits="maybe"
+        id_,
+        "POST",
+        path,
+        may("history", "read", "restore"),
+        docs,
+        branch=True,
+        dry_run="source",
+        commits="maybe",
     )
 
 

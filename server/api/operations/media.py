@@ -183,7 +183,7 @@ UPLOAD = Area(
                 [_KEY, *parameter_refs("prefer")],
                 body_of(_MOVE), (*WRITE, 404),
             ),
-            dry_run=True, commits="maybe",
+            dry_run="source", commits="maybe",
         ),
     ),
 )  # fmt: skip

@@ -27,6 +27,9 @@ _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
 # Whether a write becomes a git commit. "maybe": only if `git.commit` is set or the write is to a branch.
 Commits = Literal["never", "maybe", "always"]
+# Who may make dry runs of a write. "source": only callers with the permission `source.read`, because the
+# response contains lines of files. "writer": every caller who may make the write.
+DryRun = Literal["", "source", "writer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,8 @@ class Audience:
     def may_branch(self) -> bool:
         return may_branch(self.actor, "update", self.schema)
 
-    @property
-    def may_dry_run(self) -> bool:
-        """Return whether the caller may make dry runs, which reveal the paths of files."""
-        return may_source(self.actor, "read", self.schema)
+    def may_dry_run(self, dry_run: DryRun) -> bool:
+        return dry_run == "writer" or (dry_run == "source" and may_source(self.actor, "read", self.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ class Operation:
     - `runs_inline`: whether `entrance` handles the request itself, without Flask or a thread pool.
     - `waits`: whether the request might wait a long time for another process. If so, it runs in a separate
       thread pool.
-    - `branch`, `dry_run`: whether the operation supports the query parameter `branch` or `dryRun`.
+    - `branch`: whether the operation supports the query parameter `branch`.
+    - `dry_run`: who may use the query parameter `dryRun`, or "" if the operation does not support it.
     - `branch_only`: whether tokens that may write only to branches can use the operation without the
       parameter `branch`.
     - `commits`: whether a write becomes a git commit.
@@ -116,7 +118,7 @@ class Operation:
     runs_inline: bool = False
     waits: bool = False
     branch: bool = False
-    dry_run: bool = False
+    dry_run: DryRun = ""
     branch_only: bool = False
     commits: Commits = "never"
     slash: bool = True

@@ -67,7 +67,7 @@ def _role_write(id_: str, method: str, summary: str, body: JsonSchema | None) ->
         _ERRORS,
     )
     permission = may("role", "find", "update")
-    return Operation(id_, method, "/roles/{role}", permission, docs, dry_run=True, commits="maybe")
+    return Operation(id_, method, "/roles/{role}", permission, docs, dry_run="writer", commits="maybe")
 
 
 SITE_FILE = Area(
@@ -87,7 +87,7 @@ SITE_FILE = Area(
                 {200: response_doc(f"The settings {_SHOWN}", _SETTINGS, has_etag=True)},
                 _IF_MATCH, body_of(_SETTINGS_BODY), (*WRITE, 412),
             ),
-            dry_run=True, commits="maybe",
+            dry_run="writer", commits="maybe",
         ),
         Operation(
             "listRoles", "GET", "/roles", may("role", "find"),

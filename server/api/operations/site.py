@@ -161,7 +161,7 @@ SCHEMA = Area(
                 body_of(_CHANGES_BODY),
                 (*WRITE, 412),
             ),
-            branch=True, dry_run=True, commits="maybe",
+            branch=True, dry_run="writer", commits="maybe",
         ),
         *_describe_operations("ContentType", "/api/content-type-builder/content-types", "content types"),
         *_describe_operations("Component", "/api/content-type-builder/components", "components"),

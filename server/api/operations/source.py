@@ -79,7 +79,7 @@ def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Oper
             written,
             MEDIUM_BODY_BYTES,
             branch=True,
-            dry_run=True,
+            dry_run="source",
             commits="maybe",
         ),
     )

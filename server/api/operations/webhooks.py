@@ -150,7 +150,7 @@ WEBHOOKS = Area(
                 {201: response_doc(f"The webhook, and its secret, once{_OR_DIFF}", _SECRET, has_etag=True)},
                 parameter_refs("ifMatch"), body_of(_body("name", "url")), _CHANGE,
             ),
-            dry_run=True, commits="maybe",
+            dry_run="writer", commits="maybe",
         ),
         Operation(
             "updateWebhook", "PUT", "/webhooks/{name}", may(WEBHOOK, "read", "write"),
@@ -159,7 +159,7 @@ WEBHOOKS = Area(
                 {200: response_doc(f"The webhook{_OR_DIFF}", _ONE, has_etag=True)},
                 [_NAME, *parameter_refs("requiredIfMatch")], body_of(_body()), (*_CHANGE, 404),
             ),
-            dry_run=True, commits="maybe",
+            dry_run="writer", commits="maybe",
         ),
         Operation(
             "deleteWebhook", "DELETE", "/webhooks/{name}", may(WEBHOOK, "read", "write"),
@@ -168,7 +168,7 @@ WEBHOOKS = Area(
                 {204: response_doc("The webhook was deleted.")},
                 [_NAME, *parameter_refs("requiredIfMatch")], errors=(*_CHANGE, 404),
             ),
-            dry_run=True, commits="maybe",
+            dry_run="writer", commits="maybe",
         ),
         Operation(
             "listDeliveries", "GET", "/webhooks/{name}/deliveries", may(WEBHOOK, "read"),
