@@ -25,9 +25,9 @@ def collect_other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]
 def spread_other_keys(
     type_: Type, attributes: Mapping[str, Any], tree: Mapping[str, Tree] | None = None
 ) -> dict[str, Any]:
-    """Return the keys and values to write for `attributes`. This is the inverse of `collect_other_keys`.
+    """Convert `attributes` to the keys and values to write. This is the inverse of `collect_other_keys`.
 
-    `tree` is the parsed file. Of the other keys, those that only `tree` contains get the value REMOVE, and
+    `tree` contains the previous values. Among the other keys, removed ones get the value REMOVE, and
     unchanged ones are left out.
     """
     name = type_.other_keys

@@ -78,7 +78,7 @@ def _differences(our_lines: Sequence[str], their_lines: Sequence[str]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _LineAlignment:
-    """Numbers of equal lines, from 0: line `ours[i]` of our text equals line `base[i]` of the base."""
+    """Pairs of equal lines, numbered from 0: line `ours[i]` of our text equals line `base[i]` of the base."""
 
     ours: Sequence[int]
     base: Sequence[int]

@@ -203,7 +203,7 @@ def split_brackets(
 
 
 def _whitespace_between_items(items: list[_Item], below: str, gap: str) -> str:
-    """Return the whitespace before a new item, which is the same as before the other items.
+    """Return the whitespace to put before a new item: the same as before the other items.
 
     If there is only one item, return `gap`, or `below` if a comment follows the item.
     """

@@ -123,7 +123,7 @@ class Handler(BaseHandler):
 
 
 class YamlHandler(Handler):
-    """Handler for front matter in YAML, between lines with `---`."""
+    """Handler for front matter in YAML, delimited by `---` lines."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -145,7 +145,7 @@ class YamlHandler(Handler):
 
 
 class TomlHandler(Handler):
-    """Handler for front matter in TOML, between lines with `+++`, as in Hugo and Zola."""
+    """Handler for front matter in TOML, delimited by `+++` lines, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)

@@ -47,7 +47,7 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """The text's normalized anchors. One that ends with a dash matches all anchors that begin with it."""
+        """The text's normalized anchors. An anchor ending with a dash stands for all that begin with it."""
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))

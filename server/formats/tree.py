@@ -46,7 +46,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return the nesting depth of a tree. Deep nesting causes no recursion."""
+    """Return the nesting depth of a tree, computed without recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()

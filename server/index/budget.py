@@ -29,7 +29,7 @@ def large_responses() -> BoundedMutex:
 
 
 class Budget:
-    """Limits on a request's CPU time, steps, response bytes and body values. Not thread-safe."""
+    """Limits on a request's CPU time, steps, response size and number of body values. Not thread-safe."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Claims of files to contain a document version. Several files can claim the same version."""
+"""Files' claims to contain a document version. Several files can claim the same version."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ def is_indexed(type_: Type, status: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Claims(Mapping[VersionKey, tuple[Document, ...]]):
-    """For each version, the documents that claim to be it, sorted by path. The first one is served.
+    """For each version, the documents whose files claim to contain it. The one with the first path is served.
 
     Nearly every version is claimed by a single file, and is read from `tables`. `others` contains the rest:
     versions that several files claim, and drafts of content types without `draftAndPublish`.

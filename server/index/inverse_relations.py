@@ -87,7 +87,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents that use a file in a media attribute."""
+    """Return a function that finds the published documents whose media attributes contain a given file."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

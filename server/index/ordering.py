@@ -31,7 +31,7 @@ class Column:
 
 
 class Order(SortedChunks[Document]):
-    """Sorted documents, from which bit sets can be computed."""
+    """Sorted documents, with methods that return ranges of them as bit sets."""
 
     __slots__ = ()
 

@@ -51,7 +51,7 @@ class Orders:
         return order
 
     def with_changes(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return the cache for the next snapshot, without orders by values of related documents."""
+        """Return the cache for the next snapshot, without orders by the values of related documents."""
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
             if isinstance(key, ColumnKey):

@@ -35,7 +35,7 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """Return a function that sorts components. Its second argument is the locale of their document."""
+    """Return a function that sorts components. Its second argument is the locale of the document."""
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
 

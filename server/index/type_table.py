@@ -141,9 +141,10 @@ def apply_table(
     claimants: Callable[[VersionKey], tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return a table in which the given localizations are updated, and the removed and added versions.
+    """Update the given localizations in a copy of `table`.
 
-    `claimants` returns the documents of all files that contain a version.
+    Return the new table, and the removed and added versions. `claimants` returns the documents of all files
+    that contain a version.
     """
     removed: list[Document] = []
     added: list[Document] = []

@@ -22,8 +22,7 @@ class BoundedFolder:
     def note_added(self, size: int, max_bytes: int) -> None:
         """Count an added file of `size` bytes.
 
-        Each time a tenth of `max_bytes` has been added, delete the oldest files if the folder exceeds
-        `max_bytes`.
+        Whenever a tenth of `max_bytes` has been added, delete the oldest files if the folder is too large.
         """
         # Computing the size of the folder is slow, so it is not done each time a file is added.
         self._added += size

@@ -57,7 +57,7 @@ class Changeset:
     """Set of file changes that are written together.
 
     The write fails if another program has modified one of the changed files, or a file passed to `rely_on`,
-    since this object first accessed it.
+    since the changeset first accessed it.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -120,7 +120,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Replace a file with the file `source`, which must exist until the changes are written."""
+        """Replace a file with the one at `source`, which must exist until the changes are written."""
         self._signature(path)
         self._sources[path] = source
 

@@ -152,7 +152,7 @@ def errors_naming(*target: Path) -> Iterator[None]:
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old file, unless another program has edited the new file.
 
-    If there is another edited version, save it in .bifolio/unsaved/.
+    If an edited version can't stay at the target's path, it is saved in .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
     if not step.is_applied():  # The target was edited again, so swapping the files could displace this edit.
@@ -185,7 +185,7 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark of `target`, or None if `target` does not exist.
+    """Return the mark (mtime, size and inode) of `target`, or None if `target` does not exist.
 
     Raises ConflictError if the file has changed since it was read for `write`, or OSError if it is read-only.
     """

@@ -178,9 +178,9 @@ def _must_be_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the new text below the front matter.
+    """Return the changed text below the front matter.
 
-    This leaves only the changes to the front matter in `changes`.
+    Afterwards, `changes` contains only the changes to the front matter.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

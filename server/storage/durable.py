@@ -39,7 +39,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def default_mode(path: Path) -> int:
-    """Return the permission bits that new files get, by briefly creating a file at `path`."""
+    """Return the permission bits that new files get. To find them, briefly create a file at `path`."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -64,7 +64,7 @@ def replace_file(path: Path, data: bytes) -> None:
 def create_private_file(path: Path, data: bytes) -> None:
     """Create a file that only its owner can read.
 
-    An existing file is kept, except on file systems without hard links.
+    If the file already exists, it is kept, except on file systems without hard links.
     """
     staged = _stage_private(path.parent, data)
     try:

@@ -46,7 +46,7 @@ class Entry(NamedTuple):
     def error(self) -> Problem | None:
         """The first error in the file, or None.
 
-        In spite of an error, the document's last valid version may still be served.
+        Despite the error, the document's last valid version may still be served.
         """
         return next((problem for problem in self.problems if problem.severity == "error"), None)
 

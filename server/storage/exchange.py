@@ -73,7 +73,7 @@ def move_aside(target: Path, folder: int, destination: Path) -> bool:
 
 
 class Reader:
-    """Open file. On Linux, a lease from the kernel detects programs that open the file for writing."""
+    """Open file. On Linux, a kernel lease on the file detects programs that open it for writing."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file

@@ -50,7 +50,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file. This releases the lock, unless another process has inherited it."""
+        """Close the file. This releases the lock, unless another process has inherited the open file."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1

@@ -35,7 +35,7 @@ def storage_error(what: str, error: OSError, root: Path) -> StorageError:
 class FileListing:
     """Listing of a site's files. `links` maps the paths of symbolic links to their targets.
 
-    `hashes` is a hash of all files. If `is_summary` is set, `files` is empty.
+    `hashes` is the sum of the files' hashes. If `is_summary` is set, `files` is empty.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)

@@ -50,7 +50,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a helper process, and kill it after the block. Raises OSError if it can't be started."""
+    """Start a helper process, and kill it at the end of a `with` block. Raises OSError if this fails."""
     process = start_helper(command, **options)
     try:
         with process:  # This closes the process's pipes at the end.

@@ -53,7 +53,7 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the write lock during the block.
+        """Hold the write lock in a `with` block.
 
         Raises BusyError after a timeout, or StorageError if locking fails.
         """

@@ -85,7 +85,7 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Return the path `real` relative to `top`, or None if it is outside.
+    """Return the path `real` relative to the folder `top`, or None if it is not inside this folder.
 
     Neither path may contain symbolic links.
     """

@@ -45,7 +45,7 @@ class RecentVersions:
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield the stored versions of a document that have this schema, newest first."""
+        """Yield the versions of a document that were stored with this schema, newest first."""
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):

@@ -43,10 +43,7 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def copy_edit(self, file: Path, path: str) -> None:
-        """Save a copy of an edited file before the file is moved back to `path`.
-
-        There, another program may overwrite the edit.
-        """
+        """Save a copy of an edited file before it is moved back to `path`, where it may be overwritten."""
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         with suppress(OSError):  # Ignore failures, so that the edit is moved back even if the disk is full.
             step = Step(path, f"{name}.edit", link_mark(file), None)

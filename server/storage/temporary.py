@@ -21,7 +21,7 @@ _FILE_FOLDERS = ("", "incoming", "undo")
 
 @contextmanager
 def temporary_folder(root: Path, prefix: str) -> Iterator[Path]:
-    """Create a temporary folder, and delete it after the block. Raises OSError."""
+    """Create a temporary folder, and delete it at the end of a `with` block. Raises OSError."""
     assert prefix in FOLDER_PREFIXES
     with ExitStack() as stack:
         name = tempfile.mkdtemp(prefix=prefix, dir=root / STATE_FOLDER)

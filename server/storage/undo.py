@@ -32,8 +32,8 @@ NO_FILE_DIGEST = ""
 class UndoableFile:
     """Changed file. `after` is the digest of its new bytes, and `claim` describes the document in it.
 
-    `before` is the old text, or None for a new file or a media file. `copy` is the name of the copy of an old
-    media file.
+    `before` is the old text, or None for a new file or a media file. For a replaced media file, `copy` is the
+    name of its saved copy.
     """
 
     path: str
@@ -217,7 +217,7 @@ def _delete(folder: Path, record: Path) -> None:
 def _make_room(folder: Path, size: int, new_copies: Collection[str]) -> None:
     """Delete writes older than RETENTION_S. If the folder exceeds a limit, delete the oldest writes too.
 
-    The limits also cover the new write, which has `size` bytes, and its `new_copies`.
+    The new write, which has `size` bytes, and its `new_copies` count towards the limits.
     """
     records, copied = [], {name: (folder / name).stat().st_size for name in new_copies}
     known = set(new_copies)

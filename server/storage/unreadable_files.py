@@ -31,10 +31,7 @@ def find_own_id(data: bytes) -> str:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry `after`.
-
-    If the file is now invalid or its values are unchanged, the result contains the document of `before`.
-    """
+    """Return `after`, with the document of `before` if the file is invalid or its values are unchanged."""
     if before is None or before.document is None or after is None:
         return after
     if after.broken or (after.document and equal(before.document, after.document)):

@@ -22,7 +22,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the lock during the block. Raises BusyError after `timeout_s` seconds, or OSError."""
+        """Hold the lock in a `with` block. Raises BusyError after `timeout_s` seconds, or OSError."""
         deadline = time.monotonic() + timeout_s
         if not self._threads.acquire(timeout=timeout_s):
             raise BusyError()

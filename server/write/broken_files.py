@@ -1,4 +1,4 @@
-"""Files with errors: messages about the errors, and the documents in these files."""
+"""Error messages about invalid files, and checks of what these files contain."""
 
 from collections.abc import Container
 

@@ -20,7 +20,7 @@ NO_IDS: Set[Any] = frozenset()
 class RelationWriter:
     """Writer for relations in one locale that are stored in the files of the related documents.
 
-    It does not publish relations that exist only in drafts that the author may not read.
+    Relations that exist only in drafts hidden from the author are not published.
     """
 
     context: Context

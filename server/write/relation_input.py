@@ -79,10 +79,10 @@ class Links:
     def apply_to_same_document(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the new targets of the attribute that stores this derived relation in the document itself.
+        """Change a derived relation's link from a document to itself, which the document itself stores.
 
-        Only a link from the document to itself is added or removed. `target` is this link as the attribute
-        stores it, and `current` contains the attribute's targets before the change.
+        `current` contains the targets of the attribute that stores this link, and `target` is the link as
+        that attribute contains it. Return the attribute's new targets.
         """
         if self.set is not None:
             is_linked = document_id in self.set

@@ -45,7 +45,7 @@ class WriteRequest:
     - `users`: the users to which relations can refer
     - `locales`: the locales in which to delete, unpublish or discard versions
     - `merge`: whether to merge the request with later changes if `If-Match` does not match
-    - `show`: returns the conflicting attributes that `actor` may see
+    - `show`: function that returns the conflicting attributes that `actor` may see
     """
 
     address: Address

@@ -62,10 +62,10 @@ def mask_of(number: int) -> Plain:
 def mask_text(
     schema: Schema, type_: Type, path: str, text: str, known_passwords: Sequence[str] = ()
 ) -> MaskedText:
-    """Return a file's text with its passwords masked. Each mask contains a number.
+    """Return a file's text with its passwords replaced by numbered masks.
 
-    If `known_passwords` is given, the number is a password's position in that list. Raises ConflictError if
-    the text can't be parsed and might contain a password.
+    If `known_passwords` is given, the numbers are the passwords' positions in that list. Raises ConflictError
+    if the text can't be parsed and might contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())

@@ -468,7 +468,7 @@ def check(
     is_checked: Callable[[str], bool],
     draft: bool,
 ) -> list[Fault]:
-    """Return `faults`, and a fault for each value that violates an option of its attribute.
+    """Return `faults` plus a fault for each value that violates an option of its attribute.
 
     In a draft, only upper limits are checked.
     """

@@ -69,7 +69,10 @@ def read_toml(
 
 
 def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None) -> str:
-    """Replace all but the last occurrence of each key with spaces, and add the others to `duplicates`."""
+    """Overwrite all but the last occurrence of each duplicate key with spaces.
+
+    Add the overwritten occurrences to `duplicates`.
+    """
     for _ in range(MAX_DUPLICATES):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -89,8 +92,9 @@ def blank_duplicate_keys(text: str, duplicates: list[DuplicateKey] | None = None
 
 
 def _end_of_duplicate(message: str, text: str) -> int:
-    """Return the index at which the duplicate key reported by tomllib and its value end, or 0 for other
-    errors.
+    """Return the end of the value whose key tomllib has reported as a duplicate, as an index in the text.
+
+    Return 0 for other errors.
     """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):

@@ -190,7 +190,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def describe_duplicate_key(text: str, statement: Statement, end: int) -> DuplicateKey:
-    """Return a DuplicateKey for `statement`, whose key occurs again later. Its last value ends at `end`."""
+    """Describe `statement` as a DuplicateKey. The value of the key's last occurrence ends at `end`."""
     line = text.count("\n", 0, statement.start) + 1
     column = statement.start - text.rfind("\n", 0, statement.start)
     last = [s for s in parse_statements(text[:end]) if s.path == statement.path][-1]

@@ -99,7 +99,7 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder of trees from libyaml's events. It has its own stack, so deep nesting causes no recursion."""
+    """Builder of trees from libyaml's events. It uses its own stack instead of recursion."""
 
     def __init__(self, positions: Positions | None, duplicates: list[DuplicateKey] | None) -> None:
         self.positions = positions

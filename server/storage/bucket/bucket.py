@@ -123,7 +123,7 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload the file `source`, unless the bucket has a copy that is newer than MIN_RESEND_AGE.
+        """Upload the file at `source`, unless the bucket has a copy that is younger than MIN_RESEND_AGE.
 
         Return True if this call uploaded the file.
         """

@@ -46,7 +46,8 @@ class LocalObjectCache:
     def open(self, object_: StoredObject, source: Source, max_bytes: int) -> BufferedReader:
         """Open an object in the cache, after downloading it from `source` if necessary.
 
-        Raises BucketError or StorageError, or BusyError if too many downloads are waiting.
+        Raises BucketError if the download fails, StorageError if the cache can't be written, or BusyError if
+        too many downloads are waiting.
         """
         file = self._kept(object_)
         if file is not None:
@@ -96,7 +97,7 @@ class LocalObjectCache:
 
     @contextmanager
     def _download_slot(self, object_: StoredObject) -> Iterator[None]:
-        """Wait for a free download slot, and hold it during the block. Raises BusyError after a timeout."""
+        """Wait for a download slot, and hold it in a `with` block. Raises BusyError after a timeout."""
         turn = self._turns[int(object_.sha256[:4], 16) % _TURNS]
         if not turn.acquire(blocking=False):
             # A waiting thread takes no download slot, so a slow object does not delay others.

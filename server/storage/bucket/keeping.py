@@ -54,15 +54,15 @@ class Target(Protocol):
     """Place to upload objects to, such as a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file. Return False if the object already exists. Raises BucketError."""
+        """Upload a file. Return False if the object already exists. Raises BucketError if this fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class MediaUploader:
     """Uploader for media files. It also creates and uploads the resized variants of images.
 
-    The variants are created in the folder `formats`. If `copies` is set, uploaded files are also added to
-    this local cache, whose size is limited to `max_cache_bytes`.
+    The variants are created in the folder `formats`. `copies` is an optional local cache of at most
+    `max_cache_bytes`, to which uploaded files are added.
     """
 
     target: Target
@@ -72,7 +72,10 @@ class MediaUploader:
     placeholders: bool = False
 
     def upload(self, source: Path, extension: str) -> StoredFile:
-        """Upload a file and its variants. Raises BucketError, or OSError if `source` can't be read."""
+        """Upload a file and its variants.
+
+        Raises BucketError if the bucket can't be used, or OSError if `source` can't be read.
+        """
         ext = bucket_extension(extension)
         with source.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

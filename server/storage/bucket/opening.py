@@ -29,7 +29,7 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, long_timeouts: bool = False, short_timeouts: bool = False) -> "Bucket":
-    """Return this process's client for the bucket, which the first call creates.
+    """Return this process's client for the bucket. The first call creates it.
 
     If `short_timeouts` is set, return a separate client with short timeouts. `long_timeouts` has an effect
     only in the call that creates the client. Raises BucketError if obstore is not installed.

@@ -195,8 +195,8 @@ class SharedImages:
     def _evict(self, bucket: "Bucket", max_bytes: int) -> None:
         """Delete the least recently used images if all images together are larger than `max_bytes`.
 
-        Images used in the last USE_INTERVAL_S are deleted only if all images together are larger than twice
-        `max_bytes`, because clients may be downloading them.
+        Images used in the last USE_INTERVAL_S seconds are kept, because clients may be downloading them,
+        unless the total exceeds twice `max_bytes`.
         """
         try:
             listed = [one for one in bucket.list_objects(PREFIX.rstrip("/")) if _KEY.fullmatch(one.key)]

@@ -40,7 +40,8 @@ class SiteBucket:
     def upload(self, settings: Settings, source: Path, extension: str) -> StoredFile | None:
         """Upload a media file and its variants. Return None if no bucket is configured.
 
-        Raises BucketError, BusyError if too many uploads are waiting, or OSError if `source` can't be read.
+        Raises BucketError if the bucket can't be used, BusyError if too many uploads are waiting, or OSError
+        if `source` can't be read.
         """
         if not settings.media.store:
             return None
@@ -55,7 +56,7 @@ class SiteBucket:
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
         """Open an object, downloading it first if it is not in the local cache.
 
-        Raises BucketError, BusyError or StorageError, as `LocalObjectCache.open` does.
+        Raises the same errors as `LocalObjectCache.open`.
         """
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)

@@ -145,7 +145,10 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
 
 
 def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref`. Return False if the branch is not at `before`, or if its name is blocked."""
+    """Run `git update-ref`.
+
+    Return False if the branch is not at `before`, or if its name conflicts with another branch.
+    """
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:

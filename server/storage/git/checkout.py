@@ -66,7 +66,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
     """Finish an interrupted checkout from the commit `before` to `after` or, if `revert` is set, undo it.
 
     Files that were edited after the interruption are kept. Return True if files have changed. Raises
-    CommitError or OSError.
+    CommitError if git fails, or OSError if a file can't be written.
     """
     repository = repository_of(root)
     if repository.head() != before:

@@ -27,7 +27,10 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """Write that must be committed. `base`, `joins`, `ready` and `exact` mean the same as in NewCommit."""
+    """A write that has not been committed yet.
+
+    `base`, `joins`, `ready` and `exact` mean the same as in NewCommit.
+    """
 
     name: str
     author: str
@@ -66,7 +69,10 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, fields: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before its files change, and return its name. Raises StorageError if this fails."""
+        """Store a write before its files change, and return the name under which it is stored.
+
+        Raises StorageError if this fails.
+        """
         try:
             return self._stage(fields, files)
         except OSError as error:
@@ -89,9 +95,10 @@ class CommitQueue:
 
     @contextmanager
     def applying(self, root: Path, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
-        """Check out the files that the journal can't write (`beside`), then run the block.
+        """Context manager around a block that applies a staged write.
 
-        The block applies the staged write. If it fails, restore these files and drop the write.
+        First check out the files in `beside`, which the journal can't write. If the block fails, restore
+        these files and drop the write.
         """
         beside = fields.get("beside", ())
         try:

@@ -80,7 +80,7 @@ def write_objects_as_owner(
 
 @contextmanager
 def object_folder(common: Path) -> Iterator[Path]:
-    """Yield a temporary folder for git objects. After the block, move them to the repository at `common`."""
+    """Yield a temporary folder for git objects, which are moved to the repository at `common` afterwards."""
     objects = common / "objects"
     with TemporaryDirectory(prefix=_PREFIX, dir=objects, ignore_cleanup_errors=True) as name:
         yield Path(name)

@@ -58,7 +58,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Lock git's index during the block, and prepare a new index that contains the changed files."""
+    """Lock git's index in a `with` block, and prepare a new index that contains the changed files."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     try:
         for _ in range(MAX_ATTEMPTS):
@@ -138,7 +138,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def index_entries_written_by_git(repository: Repository, paths: list[str]) -> dict[str, GitFile]:
-    """Return the index entries of those `paths` whose files have not changed since git wrote them."""
+    """Return the index entries of the files in `paths` that have not changed since git wrote them."""
     if not paths:
         return {}
     # The index contains the times and inode of each file. A write by any other program changes at least one
@@ -169,7 +169,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update the entries of `changed` files in the index file `index`. Files that are None are removed."""
+    """Update the `changed` files in git's index file at `index`. Files that map to None are removed."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.null_id)

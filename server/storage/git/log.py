@@ -76,7 +76,7 @@ class CommitLog:
             self._read_from_git(commit, shallow)
 
     def history_of(self, commit: str, excluded: Iterable[str] = ()) -> Iterator[Commit]:
-        """Yield a commit and its ancestors, newest first, but children always before their parents.
+        """Yield a commit and its ancestors, newest first, with every commit before its parents.
 
         The `excluded` commits and their ancestors are left out.
         """

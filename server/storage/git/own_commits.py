@@ -27,7 +27,7 @@ class OwnVersion:
 class OwnCommits:
     """Store of the records of Bifolio's commits, in `folder`.
 
-    The name of each record contains the last write that needs it.
+    A record's file name contains the name of the last write that needs the record.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +35,7 @@ class OwnCommits:
         self._known: dict[str, dict[str, OwnVersion]] = {}  # Records never change.
 
     def record(self, versions: Mapping[str, OwnVersion], last_reader: str) -> None:
-        """Store the versions of files that a commit contains, by path. Raises OSError.
+        """Store the versions of the files in a commit, by path. Raises OSError.
 
         The record is kept until the write `last_reader` is committed.
         """

@@ -171,7 +171,7 @@ def _is_ancestor(root: Path, commit: str, later: str) -> bool:
 
 
 def are_commits(root: Path, *ids: str) -> bool:
-    """Return True if all ids are those of existing commits. Raises GitError if git fails."""
+    """Return True if every id is the id of an existing commit. Raises GitError if git fails."""
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 

@@ -141,8 +141,8 @@ def push(
     If `expected` is "", create the branch.
 
     Raises RemoteMovedError if the branch has moved or would lose commits. Raises RemoteRefusedError if the
-    remote or a hook rejects the commit. Raises RemoteAccessError or RemoteTimeoutError if certainly nothing
-    was pushed. If it is unknown whether the commit was pushed, raises UnconfirmedPushError.
+    remote or a hook rejects the commit. Raises UnconfirmedPushError if the commit may have been pushed
+    despite the failure, and otherwise RemoteAccessError or RemoteTimeoutError.
     """
     if expected and not is_descendant and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()

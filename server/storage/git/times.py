@@ -55,7 +55,7 @@ def _timestamps(first: float, last: float) -> tuple[str, str]:
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
     """Return the commit times of all files, up to HEAD. Raises GitError if git fails.
 
-    The cache in `folder` and the earlier result `before` save reading the whole history again.
+    If possible, only commits newer than those in `before` or in the cache in `folder` are read.
     """
     commit = head_commit(root)
     if not commit:

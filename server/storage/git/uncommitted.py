@@ -32,7 +32,7 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return which of the `paths`, or of all tracked files, differ from the last commit.
+    """Return which of the `paths` (by default, all tracked files) differ from the last commit.
 
     Git filters do not run. The result is empty if there is no commit or index, or if a filter can't be
     disabled. Raises GitError if git fails.
@@ -107,9 +107,9 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the uncommitted changes at or below `paths`, sorted by path. Raises CommitError or GitError.
+    """Return the uncommitted changes at or below `paths`, sorted by path.
 
-    Untracked files are included, but not ignored files.
+    Untracked files are included, but not ignored files. Raises CommitError or GitError if git fails.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -179,7 +179,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_files_in_the_way(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return new staged files that prevent `paths` from being written.
+    """Return newly staged files that prevent `paths` from being written.
 
     For example, a file `a` blocks `a/b`.
     """

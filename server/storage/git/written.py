@@ -25,8 +25,8 @@ MAX_COMPARED_COMMITS = 50
 class KnownVersions:
     """Versions of a file that Bifolio has written or read.
 
-    `digests` identify the versions up to the write, and `later` the versions after it. `own` contains
-    versions whose writes are no longer in the commit queue.
+    `digests` identify the versions up to and including the write, and `later` those from later writes. `own`
+    contains versions whose writes are no longer in the commit queue.
     """
 
     commit: str
@@ -37,7 +37,7 @@ class KnownVersions:
 
 
 class OthersCommits(Enum):
-    """Kind of version that other people have committed to a file since a write."""
+    """What other people have committed to a file since Bifolio wrote it."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -49,7 +49,7 @@ def committed_by_others(
 ) -> OthersCommits:
     """Return what other people have committed to a file since Bifolio wrote `content`.
 
-    The versions in `basis` count as Bifolio's own. Raises CommitError or GitError.
+    The versions in `basis` count as Bifolio's own. Raises CommitError or GitError if git fails.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
@@ -109,7 +109,7 @@ def is_replaced_version_on_disk(file: Path, basis: KnownVersions) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store the bytes `content`, or those of the file `content`, as a git blob, and return its id.
+    """Store `content`, given as bytes or as the path of a file, as a git blob. Return the blob's id.
 
     The git filters for `path` are applied.
     """

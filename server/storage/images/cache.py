@@ -79,7 +79,7 @@ class ImageCache:
         self._load()
 
     def measure_in_advance(self, source: Path, extension: str) -> None:
-        """Measure and hash an image before the write lock is acquired, to hold the lock for less time."""
+        """Measure and hash an image in advance, so that the write lock is held for less time."""
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))

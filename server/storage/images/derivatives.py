@@ -216,7 +216,7 @@ class Derivatives:
                 self._transform(request, image)
 
     def _store(self, work: Callable[[], None]) -> None:
-        """Call `work`, which stores an image. If another program deletes the cache folder, call it again.
+        """Call `work`, which stores an image. If another program deletes the cache folder, call `work` again.
 
         Raises StorageError if the image can't be stored.
         """

@@ -41,7 +41,7 @@ _MEMORY_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Transformation of an image to `format`, or to one of the `alternative_formats` if that file is smaller.
+    """Transformation of an image to `format`, or to one of the `alternative_formats` if its file is smaller.
 
     If `avif_threads` is 0, an AVIF file is encoded with one thread per core.
     """
@@ -76,7 +76,7 @@ class ImageProcesses:
     def run(self, job: Job, source: IO[bytes], target: IO[bytes]) -> JobResult:
         """Transform the image in `source`, and write the result to `target`.
 
-        Raises UntransformableError if this always fails, LostProcessError if a retry may succeed, or OSError.
+        Raises UntransformableError if a retry would fail too, LostProcessError if it may succeed, or OSError.
         """
         reply = self._reply(job, source, target)
         if "error" in reply:

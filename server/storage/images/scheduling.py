@@ -1,4 +1,4 @@
-"""Limits on the number of waiting and of running image transformations."""
+"""Limits on the number of waiting and running image transformations."""
 
 import threading
 import time
@@ -93,7 +93,7 @@ class TransformationQueue:
 
     @contextmanager
     def slot(self, key: str, client: str = "") -> Iterator[None]:
-        """Wait for a free slot and for the lock on the result `key`, and hold both during the block.
+        """Wait for a free slot and for the lock on the result `key`, and hold both in a `with` block.
 
         `client` means the same as in `run_once`. Raises BusyError after a timeout, or OSError.
         """
@@ -110,7 +110,7 @@ class TransformationQueue:
 
     @contextmanager
     def _client_slot(self, folder: Path, client: str, deadline: float) -> Iterator[None]:
-        """While the server is busy, run only one transformation at a time for this client.
+        """While the server is busy, let only one transformation at a time run for this client.
 
         Raises BusyError after the deadline.
         """
@@ -182,7 +182,7 @@ class TransformationQueue:
 
     @contextmanager
     def _shared_slot(self, folder: Path, deadline: float) -> Iterator[None]:
-        """Hold one of the slots that all processes share, during the block.
+        """Hold one of the slots shared by all processes in a `with` block.
 
         Raises BusyError if no slot becomes free in time.
         """

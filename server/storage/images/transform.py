@@ -111,7 +111,7 @@ class _LimitedFile(BytesIO):
 def _replace_if_smaller(
     image: Image.Image, target: IO[bytes], transformation: Transformation, format_: str
 ) -> bool:
-    """Replace `target` if the image is smaller in `format_`, and otherwise return False."""
+    """Replace `target` with the image in `format_` if that file is smaller. Otherwise, return False."""
     if format_ == "jpg" and image.mode not in _JPEG_MODES:
         return False  # A JPEG can't be transparent.
     smaller = _LimitedFile(target.tell() - 1)

@@ -1,4 +1,4 @@
-"""References to renamed documents and media files: replacing them, and finding outdated links."""
+"""Editor for references to renamed documents and media files, and a search for outdated links."""
 
 import re
 from collections.abc import Iterator, Mapping
