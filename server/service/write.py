@@ -1,7 +1,7 @@
 """Writes of documents: permissions, preparation, saving and rendering."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -47,6 +47,8 @@ Prepare = Callable[[Request, Context], Made]
 Addressed = Callable[[Made], Collection[Key]]
 # a commit message, or a function of the result of `prepare`
 Describe = str | Callable[[Made], str]
+# returns a context manager, inside which the files are replaced
+Around = Callable[[Collection[Write]], AbstractContextManager[None]]
 # returns the name and email address with which an actor authors commits
 Sign = Callable[[Actor], tuple[str, str]]
 
@@ -204,7 +206,7 @@ class Writes:
         *,
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
-        around: Callable[[Collection[Write]], AbstractContextManager[None]] | None = None,
+        around: Around | None = None,
     ) -> Outcome[Made]:
         """Call `prepare`, and save the files that it changes.
 
@@ -226,7 +228,8 @@ class Writes:
             layout = Layout(caller.state.schema, caller.state.settings)
             claim = partial(describe_claim, layout)
             undo_recorder = UndoRecorder(self.site.root, caller.actor.name, dict.fromkeys(permits), claim)
-            authorship = replace(authorship, around=undo_recorder.recording)
+            recording = undo_recorder.recording
+            authorship = replace(authorship, around=_nested(recording, around) if around else recording)
         state, made, commit = self.site.write(authorship, prepare, request)
         return Outcome(state, made, commit, self._offer_undo(caller, state, undo_recorder, permits))
 
@@ -303,6 +306,15 @@ def _limited(prepare: Prepare[Request, Made], budget: Budget) -> Prepare[Request
         return prepare(request, replace(context, budget=budget.of_write()))
 
     return limited
+
+
+def _nested(outer: Around, inner: Around) -> Around:
+    @contextmanager
+    def around(writes: Collection[Write]) -> Iterator[None]:
+        with outer(writes), inner(writes):
+            yield
+
+    return around
 
 
 def _recording_files(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Request, Made]:

@@ -1,6 +1,8 @@
 """Writes through `server.service`: commands and their results, with real files but without HTTP."""
 
 import json
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -16,6 +18,9 @@ from server.errors import (
 from server.service.document_write import Operation, Verb
 from server.service.undo import undo_write
 from server.service.write import Command
+from server.storage.intent import Write
+from server.storage.undo import Permit
+from server.write.context import Context
 from tests.git import git
 from tests.service.sites import Service
 
@@ -143,6 +148,23 @@ def test_a_write_is_taken_back_and_back_again(service: Service) -> None:
     assert undone.undo is not None
     undo_write(service.writes, service.caller(), undone.undo.id)
     assert (service.root / "content/notes/fog.json").read_bytes() == after
+
+
+def test_a_write_that_can_be_undone_runs_inside_a_context(service: Service) -> None:
+    entered: list[str] = []
+
+    @contextmanager
+    def around(writes: Collection[Write]) -> Iterator[None]:
+        entered.extend(write.path for write in writes)
+        yield
+
+    def prepare(_: None, context: Context) -> None:
+        context.changeset.put("content/tags/sea.yaml", "name: Sea\n")
+
+    permits = (Permit("api::tag.tag", Verb.CREATE, draft=False),)
+    outcome = service.writes.save(service.caller(), prepare, None, permits=permits, around=around)
+    assert entered == ["content/tags/sea.yaml"]
+    assert outcome.undo is not None
 
 
 def test_what_was_changed_since_is_not_taken_back(service: Service) -> None:
