@@ -109,8 +109,8 @@ class Brackets:
     def render(self, parts: Iterable[Part]) -> str:
         """Return the new text of the list or mapping.
 
-        Each part is the index of an old item (-1 for a new item) and its new text (None to remove the item).
-        At least one item must remain. Comments above removed items are kept.
+        Each part is a pair: the index of an old item (-1 for a new item), and the item's new text (None to
+        remove it). At least one item must remain. Comments above removed items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items

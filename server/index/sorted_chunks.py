@@ -68,7 +68,7 @@ class SortedChunks(Generic[T]):
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
         """Yield the items with `low` <= key < `high`, by chunk. If `high` is None, there is no upper bound.
 
-        If a chunk may be incomplete, its notes are None.
+        Each chunk's items come with its notes, or with None if the chunk may be incomplete.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)

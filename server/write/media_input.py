@@ -32,10 +32,9 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Apply `value` from a request body to a media attribute's upload paths `current`. Return the new
-        paths.
+        """Apply `value` from a request body to `current`, the upload paths in a media attribute.
 
-        Raises ValidationError if an object in `value` has unknown keys.
+        Return the new paths. Raises ValidationError if an object in `value` has unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)

@@ -48,7 +48,7 @@ class Links:
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Apply this change to a relation's targets `current`, and return the new targets.
+        """Apply this change to `current`, the targets of a relation, and return the new targets.
 
         If `strict` is set, raises ValidationError for a position next to a missing target.
         """
