@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from posixpath import splitext
@@ -15,7 +15,7 @@ from server.formats.edits import REMOVE
 from server.formats.tree import Tree
 from server.schema.model import PLACEHOLDER
 from server.service.read import Caller
-from server.service.write import Writes
+from server.service.write import Outcome, Writes
 from server.site.site import Site
 from server.storage.bucket.keeping import MediaUploader
 from server.storage.bucket.stored import DESCRIPTION_KEY, StoredFile, StoredObject, object_of
@@ -50,7 +50,21 @@ class TransferResult:
     commit: str = ""
 
 
-def transfer_message(verb: str, direction: str, count: int) -> str:
+def _sum(parts: Sequence[TransferResult]) -> TransferResult:
+    return TransferResult(
+        sum(part.file_count for part in parts),
+        sum(part.byte_count for part in parts),
+        tuple(sorted(file for part in parts for file in part.unmoved)),
+        next((part.commit for part in reversed(parts) if part.commit), ""),
+    )
+
+
+def _part(outcome: Outcome[TransferResult]) -> TransferResult:
+    return replace(outcome.result, commit=outcome.commit)
+
+
+def _message(verb: str, direction: str, result: TransferResult) -> str:
+    count = result.file_count
     return f"{verb} {count:,} media file{'s' * (count != 1)} {direction} the bucket"
 
 
@@ -78,6 +92,7 @@ def downloaded(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[
 class _DownloadedFile:
     document: Document
     source: Path
+    size: int
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> TransferResult:
@@ -91,8 +106,7 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
         for document in media_of(site)
         if (object_ := object_of(document.get("provider_metadata"))) and not is_on_disk(site, document)
     ]
-    count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
-    message = partial(transfer_message, "Move", "from")
+    parts, message = list[TransferResult](), partial(_message, "Move", "from")
     for start in range(0, len(pending), BATCH_FILES):
         batch = list[_DownloadedFile]()
         with ExitStack() as stack:
@@ -101,29 +115,31 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
                 try:
                     source = stack.enter_context(downloaded(site, bucket, object_))
                 except MissingObjectError as error:
-                    skipped.append((document.path, error.message))
+                    parts.append(TransferResult(0, 0, ((document.path, error.message),)))
                     continue
-                batch.append(_DownloadedFile(document, source))
-                size += object_.size
+                batch.append(_DownloadedFile(document, source, object_.size))
             if batch:
-                commit = writes.save(caller, _save_files, batch, message=message).commit
-            count += len(batch)
+                parts.append(_part(writes.save(caller, _save_files, batch, message=message)))
     progress(len(pending), len(pending))
-    return TransferResult(count, size, tuple(skipped), commit)
+    return _sum(parts)
 
 
-def _save_files(batch: Sequence[_DownloadedFile], context: Context) -> int:
-    count = 0
+def _save_files(batch: Sequence[_DownloadedFile], context: Context) -> TransferResult:
+    sizes, unmoved = list[int](), list[tuple[str, str]]()
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
-        if context.changeset.exists(path) or not context.changeset.exists(sidecar):
-            continue  # another process has moved or deleted it
+        if context.changeset.exists(path):
+            unmoved.append((path, "another program created the file during the transfer"))
+            continue
+        if not context.changeset.exists(sidecar):
+            unmoved.append((path, "the file was deleted during the transfer"))
+            continue
         with syntax_errors_as_conflicts(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
         context.changeset.put_file(path, fetched_file.source)
-        count += 1
-    return count
+        sizes.append(fetched_file.size)
+    return TransferResult(len(sizes), sum(sizes), tuple(unmoved))
 
 
 # --- pushing --------------------------------------------------------------------------------------
@@ -159,8 +175,7 @@ def push(
         for sent_file in media_of(site)
         if is_on_disk(site, sent_file) or _lacks_variants(sent_file, placeholders)
     ]
-    count, size, skipped, commit = 0, 0, list[tuple[str, str]](), ""
-    message = partial(transfer_message, "Copy" if keep else "Move", "to")
+    parts, message = list[TransferResult](), partial(_message, "Copy" if keep else "Move", "to")
     for start in range(0, len(pending), BATCH_FILES):
         sent = list[_UploadedFile]()
         for done, document in enumerate(pending[start : start + BATCH_FILES], start):
@@ -168,17 +183,15 @@ def push(
             try:
                 sent_file = _upload_file(site, bucket, uploader, document, keep=keep)
             except (OSError, ConflictError, MissingObjectError) as error:
-                skipped.append((document.path, str(error)))
+                parts.append(TransferResult(0, 0, ((document.path, str(error)),)))
                 continue
             if sent_file.found or sent_file.stored.formats:
                 sent.append(sent_file)
         if sent:
-            commit = writes.save(
-                caller, _record_in_bucket, _UploadedBatch(sent, keep), message=message
-            ).commit
-        count, size = count + len(sent), size + sum(sent_file.stored.object.size for sent_file in sent)
+            uploaded = _UploadedBatch(sent, keep)
+            parts.append(_part(writes.save(caller, _record_in_bucket, uploaded, message=message)))
     progress(len(pending), len(pending))
-    return TransferResult(count, size, tuple(skipped), commit)
+    return _sum(parts)
 
 
 def _lacks_variants(document: Document, placeholders: bool) -> bool:
@@ -216,19 +229,18 @@ def _verify_upload(bucket: "Bucket", stored: StoredFile) -> None:
             bucket.fetch(object_, null_device)
 
 
-def _record_in_bucket(batch: _UploadedBatch, context: Context) -> int:
-    count = 0
+def _record_in_bucket(batch: _UploadedBatch, context: Context) -> TransferResult:
+    sizes, unmoved = list[int](), list[tuple[str, str]]()
     for sent_file in batch.files:
-        if (
-            sent_file.found
-            and _signature(context.changeset.root / sent_file.document.path) != sent_file.found
-        ):
-            continue  # The file changed after the upload; the next push uploads it again.
+        path = sent_file.document.path
+        if sent_file.found and _signature(context.changeset.root / path) != sent_file.found:
+            unmoved.append((path, "the file changed after the upload; run the command again"))
+            continue
         _describe_file(context, sent_file)
         if sent_file.found and not batch.keep:
-            context.changeset.delete(sent_file.document.path)
-        count += 1
-    return count
+            context.changeset.delete(path)
+        sizes.append(sent_file.stored.object.size)
+    return TransferResult(len(sizes), sum(sizes), tuple(unmoved))
 
 
 def _signature(path: Path) -> Signature | None:
