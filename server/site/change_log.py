@@ -83,9 +83,9 @@ class ChangeLog:
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, is_required: bool) -> int:
         """Append a record, and return the position after it.
 
-        `checkpoint` returns a record of the entire site, which is written at the start of each new segment of
-        the log. If `is_required` is set, workers apply the record before their next response. The caller must
-        hold the write lock.
+        `checkpoint` returns a record that contains the entire site. Each new segment of the log begins with
+        such a record. If `is_required` is set, workers apply the record before their next response. The
+        caller must hold the write lock.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -101,7 +101,7 @@ class ChangeLog:
         return end
 
     def append_full_record(self, parts: Sequence[bytes | mmap.mmap], *, lag: bool) -> int:
-        """Append a record of the entire site, and return the position after it.
+        """Append a record that contains the entire site, and return the position after it.
 
         The record is the concatenation of `parts`. If `lag` is set, old workers may briefly continue to serve
         an older state. The caller must hold the write lock.
@@ -114,9 +114,10 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, extra_ns: int = 0) -> bool:
-        """Return True if a worker at `position` may serve an older state until it is replaced.
+        """Return True if a worker at `position` may still serve an older state.
 
-        `extra_ns` extends the time limit, in nanoseconds.
+        Only workers that are about to be replaced may do so, and only for a limited time, which `extra_ns`
+        extends (in nanoseconds).
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns
@@ -186,7 +187,7 @@ class ChangeLog:
     def _overwrite_segment(
         self, segment: int, parts: Sequence[bytes | mmap.mmap], *, checkpoint: bool = True
     ) -> int:
-        """Overwrite a segment of the log with a record of the entire site.
+        """Overwrite a segment of the log with a record that contains the entire site.
 
         Return the segment's number. If `checkpoint` is set, workers that are up to date skip the record.
         """
@@ -224,7 +225,7 @@ class ChangeLog:
     def _read(self, start: int, end: int) -> bytes | None:
         """Return the log's bytes from `start` to `end`, or to the end of the segment if that comes first.
 
-        Return None if they have been overwritten.
+        Return None if these bytes have been overwritten.
         """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]

@@ -100,7 +100,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
 
 
 def has_own_entry(contents: Contents, path: str) -> bool:
-    """Return False if `path` is the description of a media file, which has no entry of its own."""
+    """Return True if a file has its own entry. The description of a media file has none."""
     return contents.store.owning_file(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -141,7 +141,7 @@ def _differs(contents: Contents, path: str, listing: FileListing | None = None) 
 def has_changed(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
     """Return True if a file has changed. For a media file, a changed description counts, too.
 
-    The current signatures are taken from `listing` or, if it is None, from disk.
+    The current signature is taken from `listing` or, if this is None, from disk.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, listing)
@@ -183,10 +183,10 @@ def is_settled(signature: Signature, time_ns: int) -> bool:
 
 
 def checked_writes(contents: Contents, changeset: Changeset, chain: WriteChain | None = None) -> list[Write]:
-    """Return the writes of a changeset, after checking for conflicting changes.
+    """Return the writes of a changeset, after checking that they conflict with no other changes.
 
-    Raises ConflictError if another program changed a file that the changeset writes or relies on. Files that
-    the writes in `chain` change are not checked.
+    Raises ConflictError if another program changed a file that the changeset writes or relies on. Files
+    changed by the writes in `chain` are not checked.
     """
     writes = changeset.writes()
     known = (

@@ -1,4 +1,4 @@
-"""Loading of a site's files on several cores, with a cache."""
+"""Loader for a site's files. It uses several cores and a cache."""
 
 import ctypes
 import gc
@@ -153,9 +153,9 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 class _Comparison:
     """Difference between the files of a site and the entries in the cache.
 
-    `renewed` maps the path of each file that has a new signature but the same bytes to this signature and to
-    the time when the file was read, in nanoseconds since 1970. `outdated` contains the paths of cached
-    entries that can't be used, and `missing` the paths of files that must be read. If nothing differs,
+    `renewed` lists files whose signature has changed, but not their content. It maps each path to the new
+    signature and the time when the file was read, in nanoseconds since 1970. `outdated` contains the paths of
+    cached entries that can't be used, and `missing` the paths of files that must be read. If nothing differs,
     `listing` is only a summary.
     """
 

@@ -1,4 +1,4 @@
-"""Interfaces between a site and the server that opened it."""
+"""Interfaces between a site and the server that opens it."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext

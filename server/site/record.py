@@ -36,7 +36,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. A record of the entire site includes the schema."""
+    """Serialize a record. A record that contains the entire site includes the schema."""
     out = BytesIO()
     out.write(encode_header(record))
     if record.packed:

@@ -100,7 +100,7 @@ class Replica:
         self._packing = EntryPacking(entries)
 
     def start_new_generation(self, log: ChangeLog) -> Change:
-        """Append a record of the entire site to the log, for new workers.
+        """Append a record that contains the entire site to the log, for new workers.
 
         Return the change since the old workers left their handover note. The caller must hold the write lock.
         """
@@ -139,7 +139,7 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """True if a new process will soon replace this one, which can therefore ignore new records."""
+        """True if this process can ignore new records, because another one will soon replace it."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
@@ -233,7 +233,7 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records, so that requests see all of their changes at once.
+        """Apply records. A request sees either all of the changes in them or none.
 
         Return the removed and the added documents, or nothing if the first record contains the entire site.
         """

@@ -1,4 +1,4 @@
-"""Reuse of cached entries after attributes were added to a schema."""
+"""Rules for reusing cached entries after attributes were added to a schema."""
 
 from collections.abc import Mapping
 from dataclasses import replace

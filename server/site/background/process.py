@@ -1,4 +1,4 @@
-"""Execution of slow functions in separate processes."""
+"""Runs slow functions in separate processes."""
 
 import gc
 import os

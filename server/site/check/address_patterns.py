@@ -1,8 +1,8 @@
-"""Matching of paths with patterns such as `/{publishedOn.year}/{slug}-{documentId}`.
+"""Matching of paths against patterns such as `/{publishedOn.year}/{slug}-{documentId}`.
 
-With regular expressions, a match could take very long. Instead, the parts of a pattern are examined from last
-to first. For each part, we compute the set of positions from which this part and all later ones match. A set
-of positions is stored as an integer, in which bit i stands for the position before the last i characters.
+Regular expressions could take very long to match. Instead, the parts of a pattern are examined from last to
+first. For each part, we compute the set of positions from which this part and all later ones match. A set of
+positions is stored as an integer, in which bit i stands for the position before the last i characters.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LiteralPart:
-    """Part of a pattern that matches any of several texts. Earlier texts are preferred."""
+    """Part of a pattern that matches any one of `texts`. Texts that come first are preferred."""
 
     texts: tuple[str, ...]
     name: str = ""

@@ -1,4 +1,4 @@
-"""Documents and files to be checked."""
+"""The documents and files that a check examines."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field

@@ -11,7 +11,7 @@ from server.site.check.page_addresses import addresses_of_page
 
 @dataclass(frozen=True, slots=True)
 class OutdatedLinks:
-    """Number of links to the former address of a page, and of the files that contain them."""
+    """The number of links to the former address of a page, and the number of files that contain them."""
 
     address: str
     current_address: str

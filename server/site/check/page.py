@@ -22,7 +22,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The prose in one value of a document. `key_path` says which value."""
+    """The prose in one value of a document, which is found at `key_path`."""
 
     key_path: KeyPath
     prose: Prose

@@ -58,7 +58,7 @@ class TypeAddresses:
 
 
 class AddressMatch(NamedTuple):
-    """A match of an address with the pattern in `addresses`.
+    """The result of matching an address against the pattern in `addresses`.
 
     `key_value` is the part of the address that matches the placeholder `addresses.key`.
     """

@@ -232,7 +232,7 @@ def survey_audit(
 ) -> Survey:
     """Check all files of an audit.
 
-    `problems` have already been found, and are added to the result. If `translations` is set, missing
+    `problems` that have already been found are added to the result. If `translations` is set, missing
     translations are reported, too. To check relations to users, `snapshot` must include users.
     """
     found = {_with_position(audit, problem): None for problem in problems}

@@ -115,7 +115,7 @@ def find_unserved_translations(audit: Audit) -> Iterator[Problem]:
 
 
 def find_missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that lacks the documentId written in another version of its document."""
+    """Yield a problem for each file without a documentId if another version of its document contains one."""
     for path, (written, other) in missing_document_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", '
@@ -126,7 +126,7 @@ def find_missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_document_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the files without a documentId for which another version of the document contains one.
+    """Return the files without a documentId for which another version of their document contains one.
 
     The result maps the path of each such file to this documentId and to the path of the other version.
     """

@@ -1,4 +1,4 @@
-"""New timestamps of files after a commit by this server."""
+"""Record of the timestamps that a commit by this server gives to files."""
 
 from collections.abc import Callable
 from contextlib import suppress

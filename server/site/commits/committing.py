@@ -70,7 +70,7 @@ GC_INTERVAL_S = 600.0  # interval between calls of `git gc --auto`
 
 
 class Committer:
-    """The part of a site that commits the writes in its queue.
+    """The part of a site that commits queued writes.
 
     `locked` returns a context manager that holds the write lock. `committed` is called with the id of a write
     and the id of its commit.
@@ -165,7 +165,7 @@ class Committer:
         """Commit the queued writes up to `write_id`, and return the id of the commit that contains it.
 
         If `ignore_delay` is set, they are committed at once, regardless of the `git.commit` setting. Return
-        PENDING if the write is still in the queue, or "" if it has not led to a commit.
+        PENDING if the write is still in the queue, or "" if no commit was necessary.
         """
         if not write_id:
             return ""

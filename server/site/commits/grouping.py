@@ -43,10 +43,10 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Map the path of each file in this group to the versions of the file that Bifolio knows.
+        """Map the path of each file in this group to the file's versions that Bifolio knows.
 
-        These versions were replaced or written by this group, or written by later writes in `pending`.
-        `own_versions` come from writes that are no longer in the queue.
+        This group replaced or wrote these versions, or later writes in `pending` wrote them. `own_versions`
+        come from writes that are no longer in the queue.
         """
         digests = defaultdict[str, set[str | None]](set)
         for write in self.writes:

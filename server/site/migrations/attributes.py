@@ -80,7 +80,7 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     """Remove an attribute from the schemas, and its values from the documents.
 
-    References to the attribute in site.yaml are removed, too.
+    site.yaml's references to the attribute are removed, too.
     """
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
@@ -127,11 +127,10 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def replace_references(
     draft: Draft, schema: Schema, type_: Type, new_names: NewNames, *, ignored_keys: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update the references to an attribute in site.yaml.
+    """Update site.yaml's references to an attribute.
 
-    The migration is refused if one of them can't be updated, or if a schema contains a reference under a key
-    that is not in `ignored_keys`. The other references in schemas are returned, each as the path of the
-    schema and the key path.
+    Return the schemas' references under `ignored_keys`, each as the path of the schema and the key path. The
+    migration is refused if a schema contains any other reference, or if site.yaml can't be updated.
     """
     excepted, name = [], new_names.old
     for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():

@@ -118,8 +118,7 @@ def find_type(schema: Schema, name: str) -> Type:
 def split_target(schema: Schema, target: str) -> tuple[Type, str]:
     """Split a name such as `article.title` into the type and the name of the attribute.
 
-    The attribute need not exist. Raises ValidationError if the type is unknown or the name has another
-    format.
+    The attribute need not exist. Raises ValidationError if the type is unknown or the name is malformed.
     """
     name, dot, attribute = target.rpartition(".")
     if not dot or not name or not attribute:

@@ -1,4 +1,4 @@
-"""Places in documents at which a type's attributes occur."""
+"""The places in documents where a content type or component occurs."""
 
 from collections.abc import Iterator, Mapping
 

@@ -206,7 +206,7 @@ def plan_unapplied(request: ApplyMigrations, context: Context) -> Plan:
 
 @contextmanager
 def unexpected_errors_refused() -> Iterator[None]:
-    """Context manager: turn unexpected errors into a ValidationError."""
+    """Context manager: convert any unexpected error into a ValidationError."""
     try:
         yield
     except (

@@ -1,4 +1,4 @@
-"""Replacement of attribute names in the query parameters in site.yaml."""
+"""Editor that replaces attribute names in site.yaml's query parameters."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Schema changes that leave documents as they are (docs/migrate.md)."""
+"""Schema changes that don't change documents (docs/migrate.md)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

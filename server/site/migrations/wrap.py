@@ -74,7 +74,7 @@ def _into_component(
 
 
 def _update_references(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
-    """Update the references in site.yaml to the attributes `names`, which move into the component `holder`.
+    """Update site.yaml's references to the attributes `names`, which move into the component `holder`.
 
     Raises ValidationError if an attribute can't be moved.
     """

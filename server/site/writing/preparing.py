@@ -1,4 +1,4 @@
-"""Preparation of writes without changing files."""
+"""Preparation of writes, during which no files are changed."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 class SpeculativeWrite:
     """A write that is prepared before the git remote has accepted the writes in `chain`.
 
-    `base_versions` are the document versions on which the first attempt to prepare it was based.
+    `base_versions` are the document versions on which the first attempt to prepare the write was based.
     """
 
     base_versions: BaseVersions = field(default_factory=BaseVersions)
