@@ -68,7 +68,7 @@ class Engine(Protocol):
 
 
 class DuplicateError(Exception):
-    """Error for a row whose key already exists in the table."""
+    """Error raised for a row whose key already exists in the table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,10 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, callback: Callable[[str], None]) -> None:
-        """Register `callback`, which is called with the payload of each notice on a topic and must not block.
+        """Register a function that is called with the payload of each notice on a topic. It must not block.
 
-        It is also called with "" after each connection to the database, because notices may have been missed.
+        It is also called with "" whenever a connection to the database is made, because notices may have been
+        missed.
         """
         self._calls[topic].append(callback)
 

@@ -14,11 +14,11 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """Error if a database rejects writes."""
+    """Error raised if a database rejects writes."""
 
 
 class Outage:
-    """Thread-safe record of whether a database is available."""
+    """Thread-safe tracker of the outages of a database."""
 
     # `probe` tests the database. `name` is the name to use in the log; if it is "", nothing is logged.
 

@@ -18,7 +18,7 @@ C = TypeVar("C", bound=Closable)
 
 
 class NoConnectionLeftError(TimeoutError):
-    """Error if all connections of a pool are in use."""
+    """Error raised if all connections of a pool are in use."""
 
 
 class Pool(Generic[C]):

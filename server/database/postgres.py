@@ -38,7 +38,7 @@ _READY_NONE = 0  # the value that psycopg passes every 0.1 s while no data arriv
 
 
 class ResponseTimeoutError(OperationalError, TimeoutError):
-    """Error if the server sends nothing for too long. The connection is then closed."""
+    """Error raised if the server sends no data for too long. The connection is then closed."""
 
 
 class BoundedConnection(Connection[Any]):

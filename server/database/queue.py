@@ -1,4 +1,4 @@
-"""Queue in which machines wait to push to the same git remote. It requires PostgreSQL."""
+"""Queue in which machines wait for their turn to push to a git remote. It requires PostgreSQL."""
 # The queue is only for fairness. Without PostgreSQL, pushes don't wait.
 
 import time
@@ -18,7 +18,7 @@ _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class PushTurnQueue:
-    """Queue in which machines wait until they can push to a git remote.
+    """Queue in which machines wait for their turn to push to a git remote.
 
     It uses a database lock, and is not thread-safe.
     """

@@ -154,7 +154,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection, used only once, to a file that can't be written."""
+    """Connection to a file that can't be written. It is used only once."""
 
     reason = ""
 

@@ -1,4 +1,4 @@
-"""Reading of the events that a request selects and that its caller may see."""
+"""Queries for the events that a request selects and its caller may see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The event recorder, which logs a change before the change becomes visible, while the write lock is held."""
+"""The event recorder, which logs each change before it becomes visible, while the write lock is held."""
 
 import logging
 import mmap
@@ -76,7 +76,7 @@ class Recorder:
         self._settings: Settings | None = None  # whose webhooks the log contains
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Record the events for the changes in `record` in the event log.
+        """Log the events for the changes in `record`.
 
         Returns the number of the last event, or None if the events must be recorded later. Storage errors and
         git errors are written to the server's log, not raised.

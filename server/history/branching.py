@@ -404,7 +404,7 @@ class CommittedFiles:
         """Return a file's content and signature.
 
         Raises FileNotFoundError if the commit does not contain the file, or ConflictError if the repository
-        is a partial clone without its content.
+        is a partial clone without the file's content.
         """
         blob = self.blobs.get(path)
         if blob is None:

@@ -1,4 +1,4 @@
-"""Restoring of an earlier version of a document, by writing its values again."""
+"""Restoring earlier versions of documents by writing their values again."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The commits of the history that were served at some time."""
+"""The commits in the history that have been served."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -9,14 +9,14 @@ from server.write.renaming.renames import MAX_COMMITS
 
 
 class ServedCommits:
-    """The served commits of a site. This class is not thread-safe."""
+    """The commits of a site that have been served. This class is not thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
         self._merges: dict[str, Commit] = {}  # by id, each with the changes since its first parent
 
     def history_of(self, head: str) -> Iterator[Commit]:
-        """Yield the commits that were served at some time, newest first.
+        """Yield the commits that have been served, newest first.
 
         Commits on merged branches are omitted, because they were never served themselves.
         """

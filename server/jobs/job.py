@@ -24,13 +24,17 @@ class Clock:
         return time.time()
 
     def wait(self, condition: threading.Condition, seconds: float | None) -> None:
-        """Wait until `condition` is notified, but at most `seconds`. The caller must hold its lock."""
+        """Wait until `condition` is notified, for at most `seconds` seconds (None for no limit).
+
+        The caller must hold the lock of `condition`.
+        """
         condition.wait(seconds)
 
     def seconds_until(self, unix_time: float) -> float:
         """Return the seconds until a Unix time, but at most MAX_WAIT_S.
 
-        A wait for this time can end too early, so the caller must check the clock again afterwards.
+        After waiting this long, the caller must check the clock again, because the Unix time may not be
+        reached yet.
         """
         return min(max(unix_time - self.time(), 0.0), MAX_WAIT_S)
 
@@ -41,7 +45,7 @@ class Clock:
 class JobFailedError(BifolioError):
     """Error of a job that has already logged its failure.
 
-    If `pause_s` is None, the job's `backoff` sets the pause before the next run.
+    `pause_s` is the pause before the next run. If it is None, the job's `backoff` determines the pause.
     """
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
@@ -84,7 +88,7 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job. Called before the first run, and again if the previous call failed."""
+        """Prepare the job. Called before the first run, and again if that call fails."""
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:

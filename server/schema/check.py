@@ -20,7 +20,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, errors: list[SetupError]) -> None:
-    """Check the schema of one type, and append its errors to `errors`."""
+    """Check the schema of one type, and append the errors found to `errors`."""
     with collect_setup_errors(errors):
         _check_api_ids(file, type_, schema)
     with collect_setup_errors(errors):

@@ -19,7 +19,7 @@ Kind = Literal["collectionType", "singleType", "component"]
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """Type of attributes, such as `string`, and the group that it belongs to (spec.md 2.3)."""
+    """A type that attributes can have, such as `string`, and the group it belongs to (spec.md 2.3)."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
@@ -284,12 +284,12 @@ class Schema:
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """Content types by NAME in `/api/NAME`."""
+        """Content types by their names in URLs, such as NAME in `/api/NAME`."""
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
     def subjects(self) -> Mapping[str, Type]:
-        """Content types by their name in permissions."""
+        """Content types by their names in permissions."""
         return {t.singular: t for t in self.content_types}
 
     @cached_property
@@ -306,8 +306,8 @@ class Schema:
     def reference_attributes(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
         """For each type's uid, the attributes that refer to documents or media files.
 
-        They include attributes whose components contain such references. Each has its position in
-        `attributes`.
+        They include attributes whose components contain such references. Each attribute is paired with its
+        position in `attributes`.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {

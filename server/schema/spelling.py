@@ -121,7 +121,7 @@ def unambiguous_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class SpellingCorrector:
-    """Corrector for misspelled words, which takes the same time for any number of known words."""
+    """Corrector for misspelled words, whose speed does not depend on the number of known words."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)

@@ -26,7 +26,7 @@ NameOf = Callable[[str], str | None]  # the name of an event's actor, such as "u
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Drafts that were last changed by the caller, and changes by other people, newest first.
+    """Drafts that the caller was the last to change, and changes by other people, newest first.
 
     `drafts` and `others` have at most MAX_LISTED entries each; `other_count` counts all changes by other
     people. `log` is the id of the event log, and `last` is the number of its last event.
@@ -40,7 +40,7 @@ class Activity:
 
 
 def find_activity(database: EventDatabase, caller: Caller, since: int | None, name_of: NameOf) -> Activity:
-    """Find the drafts that were last changed by the caller.
+    """Find the drafts that the caller was the last to change.
 
     If `since` is given, also find changes by other people after the event with this number. Only the last
     MAX_EVENTS events are read. Raises StorageError.

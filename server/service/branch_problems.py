@@ -1,4 +1,4 @@
-"""Problems in files that a branch changed, and problems that these changes cause in other files.
+"""Problems in the files that a branch changed, and problems that the changes cause in other files.
 
 The more text and links a check reads, the more of the request's budget it uses.
 """
@@ -47,7 +47,7 @@ class _CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BranchProblems:
-    """The problems at the commit `head`. Each is paired with True if it is new since the commit `since`."""
+    """The problems at the commit `head`, each with True if it did not exist at the commit `since`."""
 
     since: str
     head: str
@@ -130,7 +130,7 @@ def _visible_problems(
 def _check_commit(
     root: Path, past: PastState, paths: frozenset[str], removed: set[Key], budget: Budget
 ) -> tuple[DocumentProblem, ...]:
-    """Return the problems in the files at `paths`, and all relations to targets in `removed`.
+    """Return the problems in the files at `paths`, and one for each relation to a target in `removed`.
 
     Raises LimitError.
     """

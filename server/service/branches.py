@@ -111,8 +111,8 @@ class SiteBranches:
     def delete(self, caller: Caller, name: str, if_match: str | None = None) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, PreconditionError if the branch has changed, or ConflictError if it is checked
-        out.
+        Raises NotFoundError if there is no such branch, PreconditionError if it has changed, or ConflictError
+        if it is checked out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name, if_match)
@@ -140,8 +140,8 @@ class SiteBranches:
         """Return the problems in files that a branch has changed since the commit `since`.
 
         If `since` is "", this is the commit at which the branch started. If `paths` is given, only problems
-        in these files are returned. Raises NotFoundError, ValidationError if the commit `since` is not on the
-        branch, or LimitError.
+        in these files are returned. Raises ValidationError if the commit `since` is not on the branch. Also
+        raises NotFoundError or LimitError.
         """
         self.permit(caller, "find")
         past, head = self._past, self._branches.commit(name)

@@ -1,6 +1,6 @@
 """Cache tags and entity tags of responses.
 
-When a document changes, all responses that are tagged with its type or its id become invalid.
+When a document changes, all responses tagged with its content type or its id become invalid.
 """
 
 from collections.abc import Iterable, Iterator

@@ -24,7 +24,7 @@ class ChangeFilter:
     def visible_part(self, commit: Commit | None, change: FileChange) -> FileChange | None:
         """Return the part of a change that the actor may see, or None if the actor may see none of it.
 
-        If only the file before the change is visible, the result is a deletion; if only the file after it, an
+        If only the old version of the file is visible, the result is a deletion; if only the new one is, an
         addition. `commit` is None for an uncommitted change.
         """
         if self.actor.everything:

@@ -91,7 +91,8 @@ class DocumentWrite:
     def render(self, state: State, document_id: str) -> Rendering:
         """Render the written version. After a deletion, the result is empty.
 
-        Raises LimitError, BusyError, or NotFoundError if the document has been deleted since the write.
+        Raises NotFoundError if the document has been deleted since the write. Also raises LimitError or
+        BusyError.
         """
         if self.query is None:
             return Rendering(b"", "")

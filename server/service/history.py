@@ -162,8 +162,8 @@ class Histories:
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return all commits that changed visible documents, newest first, each with these documents.
 
-        Raises ForbiddenError, ValidationError if a filter is invalid, or ConflictError if there are no
-        commits.
+        Raises ForbiddenError if the caller may not read the history, ValidationError if a filter is invalid,
+        or ConflictError if there are no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -183,8 +183,8 @@ class Histories:
     ) -> DocumentHistory:
         """Return the history of a document. `document_id` is "" for a single type.
 
-        Raises NotFoundError, ForbiddenError if the caller lacks the history permission `action`, or
-        ConflictError if there are no commits.
+        Raises ForbiddenError if the caller lacks the history permission `action`, NotFoundError if the
+        document is unknown, or ConflictError if there are no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -227,8 +227,8 @@ class Histories:
     def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
         """Return, by commit id, the paths of updated documents whose changes are all hidden from the caller.
 
-        If contents must be compared to decide this, at most MAX_EXAMINED updates are compared, and the others
-        count as hidden. Raises LimitError.
+        If this can't be decided without comparing contents, at most MAX_EXAMINED updates are compared, and
+        the others count as hidden. Raises LimitError.
         """
         if caller.actor.everything:
             return {}
@@ -250,8 +250,8 @@ class Histories:
     def visible_versions(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
         """Return the versions that contain a change which the caller may see.
 
-        If contents must be compared to decide this, at most MAX_EXAMINED versions are compared, and the
-        others are returned, too. Raises LimitError.
+        If this can't be decided without comparing contents, at most MAX_EXAMINED versions are compared, and
+        the others are returned, too. Raises LimitError.
         """
         budget = history.caller.budget
         return [
@@ -279,8 +279,8 @@ class Histories:
         """Compare two versions of a document. `since` and `to` can be commits, tags, branches or times.
 
         If `to` is "", the newer version is the current one. If `since` and `since_status` are "", the older
-        version is the one before the last change; if only `since` is "", the versions differ only in status.
-        Raises ForbiddenError or ValidationError.
+        version is the one before the last change. If only `since` is "", both versions are from the same
+        commit, and may differ in status. Raises ForbiddenError or ValidationError.
         """
         locale, status, versions = history.select_versions()
         to = self.past.resolve(to) if to else ""
@@ -355,9 +355,9 @@ class Histories:
     def _contents_at(
         self, history: DocumentHistory, *sides: tuple[str, str]
     ) -> tuple[DocumentHistory, list[Content | None]]:
-        """Return an adapted history, and the document's content for each commit and status in `sides`.
+        """Return a copy of the history, and the document's content for each commit and status in `sides`.
 
-        The adapted history also hides the attributes that were private at any of these commits.
+        The copy also hides the attributes that were private at any of these commits.
         """
         schemas = [self._schema_at(commit, history) for commit, _ in sides]
         history = replace(history, viewer=history.viewer.also_hiding(*schemas))

@@ -88,9 +88,9 @@ class OpenSite:
 
     @contextmanager
     def recording_changes(self) -> Iterator[None]:
-        """In a separate process, record file changes that were made before the server started.
+        """Context manager: log file changes that were made before the server started, in a separate process.
 
-        The context ends when the process has finished, or after RECORD_TIMEOUT_S.
+        At its end, the context waits for the process, but at most RECORD_TIMEOUT_S seconds.
         """
         if self.mode is not Mode.SERVER or is_postgres(self.site.state.settings.accounts):
             yield

@@ -99,8 +99,8 @@ class People:
     def update_own(self, body: object, params: Params) -> bytes:
         """Change the caller's own account.
 
-        Raises UnauthorizedError if the caller has no account, or ApplicationError if the email address would
-        change but must be confirmed.
+        Raises UnauthorizedError if the caller has no account, or ApplicationError if the update would change
+        the email address and email confirmation is required.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings

@@ -30,7 +30,7 @@ Params = Mapping[str, Any]
 class Rendering(NamedTuple):
     """The body of a response, and its entity tag.
 
-    `users` is the version of the user index that was read, or None if the response does not depend on users.
+    `users` is the version of the user index that was used, or None if the response does not depend on users.
     `cache_tags` is "" if the response has no tags.
     """
 

@@ -1,4 +1,4 @@
-"""Renaming of documents and media files, and of all references to them (docs/rename.md)."""
+"""Renaming documents and media files, and updating all references to them (docs/rename.md)."""
 
 from functools import partial
 

@@ -417,7 +417,7 @@ def render_list(
 def list_response(
     rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
 ) -> bytes:
-    """Return the response for a page of rendered documents. If `statuses` is given, `meta` contains it."""
+    """Return the response for a page of rendered documents. If `statuses` is given, `meta` lists them."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     status_members = {} if statuses is None else {_STATUS_KEY: statuses}

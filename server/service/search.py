@@ -97,7 +97,7 @@ def read_number(params: Mapping[str, Any], param: str, default: int) -> int:
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
     """Parse the scope of a search: the types, the statuses and the locale to search in.
 
-    Raises ForbiddenError if the caller may not read them, or ValidationError.
+    Raises ForbiddenError if the caller may not read them, or ValidationError if a parameter is invalid.
     """
     draft = read_status(params.get("status")) == DRAFT
     readable = [t for t in state.schema.content_types if actor.may(t.singular, "find")]
@@ -119,7 +119,7 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 def _type_uids(value: Any, types: Iterable[Type]) -> frozenset[str]:
     """Convert the API ids of types, in a list or separated by commas, to uids.
 
-    Types that the caller may not read raise the same ValidationError as unknown ones.
+    Raises the same ValidationError for a type that the caller may not read as for an unknown type.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()

@@ -118,9 +118,9 @@ class Setting:
 class SettingsChange:
     """A request to change settings.
 
-    `if_match` is the version of site.yaml that the client has read. `values` receives the settings in the
-    file and returns the new values by path; it is called while the write lock is held. If `prune` is set,
-    sections that become empty are removed.
+    `if_match` is the version of site.yaml that the client has read. `values` is called with the settings in
+    the file, while the write lock is held, and returns the new values by path. If `prune` is set, sections
+    that become empty are removed.
     """
 
     actor: Actor
@@ -355,8 +355,8 @@ def make_change(
 ) -> tuple[SettingsFile, str]:
     """Change site.yaml. Return the changed file and the id of the commit.
 
-    Raises ValidationError, ForbiddenError, ConflictError, PreconditionError if the file has changed, or any
-    error of `Writes.save`.
+    Raises PreconditionError if the file has changed. Also raises ValidationError, ForbiddenError,
+    ConflictError, or any error of `Writes.save`.
     """
     outcome = writes.save(caller, _prepare, change, message=message)
     # In a large site, a write does not read the configuration again by itself.
@@ -426,7 +426,7 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
 def _without_value(error: SetupError, names: Sequence[str]) -> tuple[str, str]:
     """Return the name of the setting that an error is about, and the error's message.
 
-    If it is about none of the settings in `names`, the name is "", and the message does not quote the value.
+    If the error is not about a setting in `names`, the name is "", and the message does not quote the value.
     """
     name = _name_in(error.message, names)
     return name, str(error) if name else _FOUND.sub("", str(error))

@@ -28,7 +28,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file that contains one version of a document. `draft` is set if the request asks for the draft."""
+    """The file that contains one version of a document. `draft` is set if the draft was requested."""
 
     caller: Caller
     type: Type
@@ -100,7 +100,7 @@ def find_source(
 def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
     """Return the text of a file in a commit or, if `commit` is "", on disk.
 
-    Raises NotFoundError, StorageError, LimitError, or ConflictError if the file is not valid text.
+    Raises ConflictError if the file is not valid text. Also raises NotFoundError, StorageError or LimitError.
     """
     document, type_ = file.document, file.type
     text = _read_in_commit(site, document.path, commit) if commit else _read_on_disk(site, document.path)

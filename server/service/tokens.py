@@ -75,8 +75,8 @@ def _maker(directory: "Directory", actor: Actor, token: Token) -> Mapping[str, A
 def create_token(directory: "Directory", caller: Caller, data: object) -> tuple[ListedToken, str]:
     """Create a token. Return the token and its secret.
 
-    Raises ValidationError, ForbiddenError if the token would permit more than the caller may do, or
-    ConflictError if the name is already used.
+    Raises ForbiddenError if the token would permit more than the caller may do, ConflictError if the name is
+    already used, or ValidationError for invalid data.
     """
     require_of_site(caller.actor, TOKEN, "create", caller.state.schema)
     new = _read(data, caller.state.schema)

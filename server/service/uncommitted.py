@@ -35,7 +35,7 @@ from server.write.source import MaskedText, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """A page of the list of files that differ from the commit `head`. `total` is the length of the list.
+    """A page of the files that differ from the commit `head`. `total` is the number of all such files.
 
     Each file is paired with the names of its changed attributes, or with None if it contains no document.
     """
@@ -61,7 +61,7 @@ class UncommittedChange:
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
     """Return a page of the uncommitted changes that the caller may see.
 
-    Raises ForbiddenError, or ConflictError if there are no commits.
+    Raises ConflictError if there are no commits. Also raises ForbiddenError.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -81,7 +81,8 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
     """Return the uncommitted changes to a file.
 
-    Raises ForbiddenError, ValidationError, NotFoundError, or ConflictError if there are no commits.
+    Raises ConflictError if there are no commits. Also raises ForbiddenError, ValidationError or
+    NotFoundError.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -104,7 +105,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
     """Commit the changes to files. Return the id of the commit.
 
-    Raises ForbiddenError, ConflictError, or ValidationError if a file has no changes.
+    Raises ValidationError if a file has no changes. Also raises ForbiddenError or ConflictError.
     """
     require_history(caller)
     require_history(caller, "commit")

@@ -1,4 +1,4 @@
-"""Undoing earlier writes."""
+"""Undo of earlier writes."""
 
 from dataclasses import replace
 from functools import partial
@@ -28,8 +28,8 @@ def undo_write(
 ) -> Outcome[tuple[str, ...]]:
     """Undo a write by restoring the files that it changed. Return the paths that the caller may see.
 
-    If `can_redo` is set, the undo itself can be undone, too. Raises ForbiddenError, NotFoundError, or
-    ConflictError if the files have changed since the write.
+    If `can_redo` is set, the undo itself can be undone, too. Raises ConflictError if the files have changed
+    since the write. Also raises ForbiddenError or NotFoundError.
     """
     actor = caller.actor
     may = may_write(actor, caller.state.schema.content_types) or actor.may("upload", "upload")

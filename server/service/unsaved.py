@@ -1,4 +1,4 @@
-"""Renames and fixes that are planned here, but carried out by an editor."""
+"""Plans for renames and fixes that an editor carries out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class EditorPlan:
-    """Changes that an editor must make.
+    """Changes for an editor to make.
 
     `texts` maps the old path of each changed file to its old and new text. `renames` maps old paths to new
     paths.

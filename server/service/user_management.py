@@ -119,8 +119,8 @@ class UserManagement:
     def update(self, key: str, data: object, if_match: str) -> ListedUser:
         """Change or block a user.
 
-        Raises ForbiddenError, NotFoundError, ValidationError, DuplicateUserError, or PreconditionError if the
-        user's version is not `if_match`.
+        Raises PreconditionError if the user's version is not `if_match`. Also raises ForbiddenError,
+        NotFoundError, ValidationError or DuplicateUserError.
         """
         user = self._user_to_change(key)
         if not if_match:
@@ -229,7 +229,7 @@ def require_assignable(actor: Actor, settings: Settings, role: str) -> None:
 def require_takeover(actor: Actor, settings: Settings, role: str) -> None:
     """Raise ForbiddenError unless the actor has all permissions of a role.
 
-    This check must precede a change after which the actor could sign in as a user with this role. Unlike
+    Call this before any change that would let the actor sign in as a user with this role. Unlike
     `require_assignable`, it also applies to DEFAULT_ROLE.
     """
     if not has_all(actor, settings.roles.get(role, frozenset())):

@@ -69,7 +69,7 @@ class WebhookChange:
     """A request to change a webhook.
 
     In `values`, None restores the default of a key; inside `headers`, it removes a header. `types` contains
-    the names that are allowed in the webhook's `types`.
+    the names that `values["types"]` may list.
     """
 
     verb: Verb
@@ -223,7 +223,7 @@ def _types(caller: Caller) -> Sequence[str]:
 def version_for(writes: Writes, settings: Settings) -> str:
     """Return the version of site.yaml.
 
-    Return "" if the file can't be read, or if it is valid but its webhooks are not those in `settings`.
+    Return "" if the file can't be read, or if it is valid but its webhooks differ from those in `settings`.
     """
     try:
         file = read_settings_file(writes)
@@ -246,9 +246,9 @@ def make_change(
 ) -> MadeChange:
     """Create, change or delete a webhook in site.yaml.
 
-    A creation or deletion also deletes the deliveries and the secret of an earlier webhook with the same
-    name. Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any error of
-    `Writes.save`.
+    When a webhook is created or deleted, the deliveries and the secret of an earlier webhook with the same
+    name are deleted, too. Raises PreconditionError, ValidationError, NotFoundError, ConflictError or any
+    error of `Writes.save`.
     """
     root, secret = writes.site.root, new_secret() if change.verb is Verb.CREATE else ""
     around = (
@@ -268,7 +268,7 @@ def make_change(
 def _replacing_state(
     root: Path, database: EventDatabase, change: WebhookChange, secret: str
 ) -> Iterator[None]:
-    """Replace the secret of a webhook, and delete its deliveries. site.yaml is written in this context.
+    """Context manager: replace a webhook's secret, and delete its deliveries. The block writes site.yaml.
 
     If `secret` is "", the old secret is only deleted. Raises StorageError if `secret` can't be stored.
     """
@@ -421,7 +421,8 @@ def _require_types(names: Sequence[str], known: Sequence[str]) -> None:
 def _described(error: SetupError, new: SettingsFile, i: int) -> tuple[tuple[str, ...], str]:
     """Return the path of the value in the webhook that an error is about, and the error's message.
 
-    The path is a key, or `headers` and the name of a header. It is ("",) if the error is about no such value.
+    The path is a key, or `headers` and the name of a header. If the error is not about such a value, the path
+    is ("",).
     """
     for path, place in new.file.positions.items():
         is_here = place.line == error.line and error.column in (place.column, place.value_column)

@@ -111,7 +111,7 @@ class Webhooks:
     def test(self, name: str) -> Outcome:
         """Send a sample event, and wait for the response.
 
-        Raises ForbiddenError, NotFoundError, or ConflictError if the webhook can't send requests.
+        Raises ConflictError if the webhook can't send requests. Also raises ForbiddenError or NotFoundError.
         """
         self._require("read", "send")
         webhook = self._find(name)
@@ -144,8 +144,8 @@ class Webhooks:
     def rotate(self, name: str) -> tuple[str, ListedWebhook]:
         """Generate a new secret, and return it with the webhook.
 
-        For OVERLAP_S seconds, requests are also signed with the old secret. Raises ForbiddenError,
-        NotFoundError, StorageError, or ConflictError if the secret can't be rotated now.
+        For OVERLAP_S seconds, requests are also signed with the old secret. Raises ConflictError if the
+        secret can't be rotated now. Also raises ForbiddenError, NotFoundError or StorageError.
         """
         self._require("read", "rotate")
         webhook = self._find(name)

@@ -150,7 +150,10 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return a caller that reads and writes a branch. Raises ForbiddenError or ValidationError."""
+        """Return a copy of `caller` whose reads and writes go to the named branch.
+
+        Raises ForbiddenError or ValidationError.
+        """
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
             raise ValidationError('"branch" must be a single branch name')
@@ -211,8 +214,8 @@ class Writes:
         """Call `prepare`, and save the files that it changes.
 
         `permits` contains the permissions that an undo requires; if it is empty, the write can't be undone.
-        `around` returns a context manager. The files are replaced inside its context, while the write lock is
-        held. Both apply only to the served branch. Raises the errors of `prepare`, `Site.write` and
+        `around` returns a context manager in which the files are replaced, while the write lock is held. Both
+        are used only for the served branch. Raises the errors of `prepare`, `Site.write` and
         `BranchWriter.write`.
         """
         if caller.branch:

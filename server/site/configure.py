@@ -1,4 +1,4 @@
-"""Reading and checking of site.yaml and the schemas in content-types/."""
+"""Reader and validator for site.yaml and the schemas in content-types/."""
 
 import logging
 import os

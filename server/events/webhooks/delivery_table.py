@@ -197,7 +197,7 @@ def correct_due_times(connection: Connection, now: float) -> None:
 def forget(connection: Connection, now: float) -> None:
     """Delete completed deliveries that are older than RETENTION_S seconds.
 
-    Of the others, keep only the newest MAX_DONE_DELIVERIES of each webhook.
+    Of the other completed deliveries, keep only the newest MAX_DONE_DELIVERIES of each webhook.
     """
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (now - RETENTION_S,))
     newest = (

@@ -108,7 +108,8 @@ class Deliverer(Job):
     def run(self, context: JobContext) -> float:
         """Store the outcomes of finished attempts, and start the deliveries that are due.
 
-        Returns the seconds until the next run. Does nothing if another server of the site delivers webhooks.
+        Returns the seconds until the next run. Does nothing if another server of the same site delivers the
+        webhooks.
         """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s

@@ -206,7 +206,7 @@ def send(
     timeout: float = TIMEOUT_S,
     mask: Callable[[str], str] = str,
 ) -> Outcome:
-    """Send a POST request without following redirects. Network errors are in the outcome and are not raised.
+    """Send a POST request without following redirects. Network errors are part of the outcome, not raised.
 
     `allowed` contains the hosts whose private addresses may be used. `mask` removes secrets from errors and
     responses.

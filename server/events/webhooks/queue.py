@@ -38,9 +38,9 @@ def update_webhooks(
 ) -> None:
     """Store the enabled webhooks, and delete the webhooks in `former` that are no longer enabled.
 
-    If `former` is None, delete all that are no longer enabled. A new webhook receives the events after the
-    number that `last_event` returns. If a webhook was disabled after a failed delivery and its settings have
-    changed, it is enabled again.
+    If `former` is None, all webhooks that are no longer enabled are deleted. A new webhook receives the
+    events after the number that `last_event` returns. If a webhook was disabled after a failed delivery and
+    its settings have changed, it is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     current = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}

@@ -1,1 +1,1 @@
-"""Merging of branches: documents by attribute, text files line by line, and other files as a whole."""
+"""Merging branches: documents by attribute, text files line by line, and other files as a whole."""

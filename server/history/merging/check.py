@@ -25,7 +25,7 @@ FULL_ACCESS_MESSAGE = (
 def require_merge(
     actor: Actor, documents: Mapping[Key, ThreeVersions], files: Mapping[str, FileSides]
 ) -> None:
-    """Raise ForbiddenError if the actor lacks a permission that is required for a merge.
+    """Raise ForbiddenError if the actor lacks a permission that the merge requires.
 
     Each changed document or media file requires the permission to change it. Changes to other files require
     full access.

@@ -69,7 +69,7 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_hidden_conflicts(merged: MergeResult, versions: ThreeVersions, access: ReadAccess) -> MergeResult:
-    """Add a conflict for each attribute that both sides have changed but the actor may not read.
+    """Add a conflict for each attribute that both sides have changed and that the actor may not read.
 
     Without the conflict, the actor could guess a hidden value and learn from the merge whether the guess is
     correct.
@@ -116,8 +116,7 @@ class ConflictCollector:
     def choices(
         self, key: Key, name: str, versions: ThreeVersions, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the sides and the new values that the request chooses for a document's conflicts, by
-        attribute.
+        """Return, by attribute, the sides and the new values that the request chooses for a document.
 
         If a conflict is unresolved, record it and return None.
         """

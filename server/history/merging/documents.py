@@ -1,4 +1,4 @@
-"""Merging of documents: finding the changed documents, and writing the merged files."""
+"""Merging documents: finding the changed documents, and writing the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -77,7 +77,7 @@ class ThreeVersions:
 
 @dataclass(frozen=True, slots=True)
 class ConflictDecisions:
-    """Decisions about conflicts, which are needed to merge the keys that are not attributes.
+    """Decisions about conflicts, used to merge the keys that are not attributes.
 
     `side_of` returns the side that was chosen for a file, or "". `resolved_attributes` contains the
     attributes whose whole value was in conflict.
@@ -94,7 +94,7 @@ def version_name(key: Key, type_: Type) -> str:
 
 
 def read_changed_documents(store: Store, files: Mapping[str, FileSides]) -> dict[Key, ThreeVersions]:
-    """Return the document versions in the files that theirs has changed.
+    """Return the document versions in the files that the side `theirs` has changed.
 
     A file is skipped if it can't be parsed on one of the sides.
     """

@@ -36,8 +36,8 @@ MAX_MIGRATIONS = 100  # limit for one merge; each takes about 0.05 s, even if it
 class MigratedSides:
     """The sides of a merge, after the missing migrations have been applied to them.
 
-    `our_changes` maps each path that the migrations changed in ours to the file's new text, or to None if the
-    file was deleted. `document_counts` maps each migration to its number of changed documents. `skipped`
+    `our_changes` maps the path of each file that the migrations changed in ours to its new text, or to None
+    if it was deleted. `document_counts` maps each migration to its number of changed documents. `skipped`
     lists the migrations that were not applied.
     """
 

@@ -1,4 +1,4 @@
-"""Merging of one branch into another."""
+"""Merging one branch into another."""
 
 import threading
 import time

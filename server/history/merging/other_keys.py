@@ -1,4 +1,4 @@
-"""Merging of the keys in a document's file that are not attributes of its content type."""
+"""Merging the keys in a document's file that are not attributes of its content type."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain

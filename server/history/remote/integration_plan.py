@@ -1,4 +1,4 @@
-"""Choice of the commit to check out when the remote has new commits."""
+"""Selection of the commit to check out when the remote has new commits."""
 
 import logging
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Git ref that points to the remote commit that was merged last."""
+"""The git ref that points to the last remote commit that was merged."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pushing of the served branch."""
+"""Pushing the served branch."""
 
 import random
 import time

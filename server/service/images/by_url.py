@@ -121,8 +121,8 @@ class Images:
         """Return a transformed image, or where to find it. Return None if no transformation is requested.
 
         If `commit` is "", the current file is transformed. Raises ForbiddenError if a signature is missing,
-        ValidationError if the transformation is impossible or not allowed, any error of the bucket,
-        NotFoundError, RateLimitError, BusyError or StorageError.
+        or ValidationError if the transformation is impossible or not allowed. Also raises NotFoundError,
+        RateLimitError, BusyError, StorageError, or any error of the bucket.
         """
         settings = self._files.site.state.settings.media
         requested = {name: value for name, value in parameters.items() if name in PARAMETERS}
@@ -298,7 +298,7 @@ def _candidate_formats(
 ) -> Sequence[tuple[str, tuple[str, ...]]]:
     """Return the file formats in which an image can be sent, best first.
 
-    Each is paired with the formats that are used instead if they make the image smaller.
+    Each is paired with formats that replace it if they make the image smaller.
     """
     own = OWN_FORMATS[extension]
     if requested != AUTO:

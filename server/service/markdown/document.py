@@ -67,7 +67,8 @@ def title_text(type_: Type, value: Mapping[str, Any]) -> str:
 def document_markdown(type_: Type, body: bytes, links: Links, budget: Budget) -> bytes:
     """Convert a document from JSON to Markdown.
 
-    Raises LimitError, BusyError, or NeedsThreadPool if the document is too large for the event loop.
+    Raises NeedsThreadPool if the document is too large for the event loop. Also raises LimitError or
+    BusyError.
     """
     # Decimals keep all their digits.
     data = json.loads(body, parse_float=Decimal)

@@ -1,4 +1,4 @@
-"""Reading of documents and lists of documents as Markdown."""
+"""Markdown renderings of documents and of lists of documents."""
 
 import json
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ _FILE_FIELDS = ("name", "alternativeText", "url", "mime")
 
 
 def read_markdown(reader: Reader, params: Params, document_id: str | None = None) -> Rendering:
-    """Render a document as Markdown or, for a collection type without a `document_id`, a list of links.
+    """Render a document or, for a collection type without a `document_id`, a list of links.
 
-    Raises ForbiddenError, NotFoundError or ValidationError.
+    The result is Markdown. Raises ForbiddenError, NotFoundError or ValidationError.
     """
     reader = reader._replace(response_format=ResponseFormat.V5)
     reader.budget.leave_loop()  # A front matter of 100 kB takes 0.2 s.
@@ -79,7 +79,7 @@ def _with_links(reader: Reader, query: Query, params: Params) -> Query:
 
 
 def link_nodes(schema: Schema, type_: Type, enclosing: tuple[str, ...] = ()) -> tuple[Node, ...]:
-    """Return nodes that populate all content of components, and the link text of related documents.
+    """Return `populate` nodes for all content of components and for the link text of related documents.
 
     Components in `enclosing` contain this type, so they are not populated again.
     """

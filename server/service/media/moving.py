@@ -49,8 +49,8 @@ def move_file(
 ) -> MoveResult:
     """Move or rename a media file, and update the links to it. `body` contains the new folder or name.
 
-    Raises NotFoundError, ValidationError, ConflictError, or ForbiddenError if the caller may not change all
-    documents that use the file.
+    Raises ForbiddenError if the caller may not change all documents that use the file. Also raises
+    NotFoundError, ValidationError or ConflictError.
     """
     request = read_move(caller, key, body)
     permits = _undo_permits(caller, request.old) if undo else ()

@@ -63,7 +63,7 @@ class PublicSite:
     def cached(self, purpose: str, type_: Type, locale: str, make: Make) -> Make:
         """Return a function that does the same as `make`, but caches the results.
 
-        They must depend only on the document and its URL. `purpose` is part of the cache key.
+        The results must depend only on the document and its URL. `purpose` is part of the cache key.
         """
         pattern = pattern_of(type_, locale, self.state.settings) or ""
         rules = self.layout.rules if "{name}" in pattern else None

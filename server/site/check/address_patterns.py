@@ -69,7 +69,7 @@ class AddressPattern:
     parts: tuple[Part, ...]
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the values of the named parts, or None if the path does not match.
+        """Match a path. Return the values of the named parts, or None if the path does not match.
 
         Each part matches as many characters as possible. Earlier parts take precedence.
         """

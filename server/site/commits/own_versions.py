@@ -1,4 +1,4 @@
-"""Recording of the file versions in this server's commits, for use by later writes."""
+"""Recorder of the file versions in this server's commits, for use by later writes."""
 
 from collections.abc import Collection
 from types import MappingProxyType

@@ -213,7 +213,7 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def document_files(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, PathClaim]]:
-        """Yield the path of each file that belongs to one of the content types `uids`, with its PathClaim."""
+        """Yield the path of each file of the content types `uids`, with the document version it contains."""
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
