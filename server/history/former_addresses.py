@@ -157,7 +157,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_public(self, commit: str, type_: Type) -> bool:
-        """Return whether everything that the schema now shows of `type_` was also public at a commit."""
+        """Return whether everything that is now visible in `type_` was also public at a commit."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
