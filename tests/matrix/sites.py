@@ -1,16 +1,20 @@
 """The twin sites of the matrix, with real files, a git history, accounts and an event log."""
 
 import json
+import os
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from server.api.app import create_app
 from server.auth.users import Users
 from server.events.recorder import Recorder
+from server.site.configure import is_configuration
 from tests.git import git
 from tests.matrix.secrets import BASE, LONGER, SAME_LENGTH, Group, Secrets
 from tests.sites import (
@@ -27,6 +31,8 @@ from tests.sites import (
 )
 
 Files = Mapping[str, str]
+# Modification times in seconds since 1970. The matrix does not compare times of this year.
+_PAST_S = count(int(time.time()) - 86_400)
 PRIVATE = {**STRING, "private": True}
 BOX = {"type": "component", "component": "x.box"}
 TIMES = dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), "2024-02-29T10:20:30.000Z")
@@ -358,6 +364,7 @@ class Twin:
     def write(self, files: Mapping[str, str | bytes]) -> None:
         """Write files by hand."""
         write(self.api.root, files)
+        _age_configuration(self.api.root, files)
         self.written = True
         self.api.site.refresh()
 
@@ -382,6 +389,7 @@ class Twin:
             (root / name).unlink()
         changed = {name: text for name, text in self.files.items() if now.get(name) != text}
         write(root, changed)
+        _age_configuration(root, changed)
         users = Users(self.api.accounts)
         for user in users.all():
             if user.id not in self.people:
@@ -393,6 +401,18 @@ class Twin:
         """Return the ids of all commits. The order is the same in each twin site."""
         self.commits = git(self.api.root, "rev-list", "--all", "--reverse", "--topo-order").split()
         return self.commits
+
+
+def _age_configuration(root: Path, names: Iterable[str]) -> None:
+    """Set the modification times of settings and schemas to different times in the past.
+
+    While such a file is so new that a further change could leave its signature unchanged, each refresh reads
+    all settings and schemas twice.
+    """
+    for name in names:
+        if is_configuration(name):
+            seconds = next(_PAST_S)
+            os.utime(root / name, (seconds, seconds))
 
 
 def _read_files(root: Path) -> dict[str, bytes]:
@@ -411,6 +431,7 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
     subprocess.run(["git", "fast-import", "--quiet"], cwd=root, input=stream, check=True)
     git(root, "reset", "-q", "--hard", "main")
     write(root, uncommitted(secrets))
+    _age_configuration(root, served(secrets))
     api = Api.of(opened(root))
     api.site.observe(Recorder(root, accounts_url=api.site.state.settings.accounts))
     api.site.record()
