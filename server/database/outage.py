@@ -18,7 +18,7 @@ class ReadOnlyError(Exception):
 
 
 class Outage:
-    """Thread-safe tracker of the outages of a database."""
+    """Thread-safe tracker of database outages."""
 
     # `probe` tests the database. `name` is the name to use in the log; if it is "", nothing is logged.
 

@@ -24,10 +24,7 @@ class Clock:
         return time.time()
 
     def wait(self, condition: threading.Condition, seconds: float | None) -> None:
-        """Wait until `condition` is notified, for at most `seconds` seconds (None for no limit).
-
-        The caller must hold the lock of `condition`.
-        """
+        """Wait until `condition` is notified, for at most `seconds`. The caller must hold its lock."""
         condition.wait(seconds)
 
     def seconds_until(self, unix_time: float) -> float:
@@ -88,7 +85,7 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job. Called before the first run, and again if that call fails."""
+        """Prepare the job. Called before the first run, and repeated if it fails."""
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:

@@ -1,4 +1,4 @@
-"""Undo of earlier writes."""
+"""Undoing earlier writes."""
 
 from dataclasses import replace
 from functools import partial

@@ -116,8 +116,8 @@ class ChangeLog:
     def may_lag(self, position: int, extra_ns: int = 0) -> bool:
         """Return True if a worker at `position` may still serve an older state.
 
-        Only workers that are about to be replaced may do so, and only for a limited time, which `extra_ns`
-        extends (in nanoseconds).
+        Only workers that are about to be replaced may do so, and only for a limited time. `extra_ns` extends
+        the limit, in nanoseconds.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + extra_ns

@@ -100,7 +100,7 @@ def _differing(contents: Contents, listing: FileListing) -> set[str]:
 
 
 def has_own_entry(contents: Contents, path: str) -> bool:
-    """Return True if a file has its own entry. The description of a media file has none."""
+    """Return True if a file has its own entry. A media file's description has none."""
     return contents.store.owning_file(path, lambda other: (contents.root / other).is_file()) == path
 
 

@@ -100,8 +100,8 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
 def require_current_schema(contents: Contents, paths: Iterable[str]) -> None:
     """Raise SchemaPending if `paths` can't be written before a changed schema has been read.
 
-    This is the case if attributes of their types have changed or disappeared, or if one of the files would
-    belong to another document.
+    This is the case if attributes of the files' types have changed or disappeared, or if one of the files
+    would belong to another document.
     """
     if len(contents.entries) < MAX_LOCKED_FILES:  # A small site reads a new schema during the write.
         return

@@ -59,7 +59,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 @contextmanager
 def replacing(root: Path, name: str, text: str) -> Iterator[None]:
-    """Context manager: write a new secret file, and let it replace the old one after the block has run.
+    """Context manager: write a new secret file, and replace the old one with it after the block has run.
 
     If the block fails, the old file is kept. Raises StorageError if a file can't be written.
     """

@@ -47,7 +47,7 @@ class Pusher:
     def merge_remote(
         self, *, must_fetch: bool = False, commit: str = "", timeout_s: float = PUSH_TIMEOUT_S
     ) -> PushBase:
-        """Merge the remote's commits into the served branch, unless it or `commit` contains them.
+        """Merge the remote's commits into the served branch, unless the branch or `commit` contains them.
 
         If `must_fetch` is set, fetch first. Raises RemoteError if the fetch fails, or RemoteMergeError if the
         commits can't be merged.

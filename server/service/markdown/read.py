@@ -25,9 +25,9 @@ _FILE_FIELDS = ("name", "alternativeText", "url", "mime")
 
 
 def read_markdown(reader: Reader, params: Params, document_id: str | None = None) -> Rendering:
-    """Render a document or, for a collection type without a `document_id`, a list of links.
+    """Render a document as Markdown or, for a collection type without a `document_id`, a list of links.
 
-    The result is Markdown. Raises ForbiddenError, NotFoundError or ValidationError.
+    Raises ForbiddenError, NotFoundError or ValidationError.
     """
     reader = reader._replace(response_format=ResponseFormat.V5)
     reader.budget.leave_loop()  # A front matter of 100 kB takes 0.2 s.

@@ -1,4 +1,4 @@
-"""Runs slow functions in separate processes."""
+"""Runner for slow functions, each in a separate process."""
 
 import gc
 import os

@@ -232,8 +232,8 @@ def survey_audit(
 ) -> Survey:
     """Check all files of an audit.
 
-    `problems` that have already been found are added to the result. If `translations` is set, missing
-    translations are reported, too. To check relations to users, `snapshot` must include users.
+    The given `problems` are added to the result. If `translations` is set, missing translations are reported,
+    too. To check relations to users, `snapshot` must include users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.severity_of(rule) != "off")

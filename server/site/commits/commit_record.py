@@ -1,4 +1,4 @@
-"""Record of the timestamps that a commit by this server gives to files."""
+"""Record of the new timestamps that files get when this server commits them."""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -43,7 +43,7 @@ class Group:
     def known_versions(
         self, pending: Iterable[PendingWrite], own_versions: Mapping[str, Collection[OwnVersion]]
     ) -> dict[str, KnownVersions]:
-        """Map the path of each file in this group to the file's versions that Bifolio knows.
+        """Map the path of each file in this group to all versions of the file that Bifolio knows.
 
         This group replaced or wrote these versions, or later writes in `pending` wrote them. `own_versions`
         come from writes that are no longer in the queue.

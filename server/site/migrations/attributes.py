@@ -129,8 +129,9 @@ def replace_references(
 ) -> list[tuple[str, KeyPath]]:
     """Update site.yaml's references to an attribute.
 
-    Return the schemas' references under `ignored_keys`, each as the path of the schema and the key path. The
-    migration is refused if a schema contains any other reference, or if site.yaml can't be updated.
+    The migration is refused if site.yaml can't be updated, or if a schema contains a reference under a key
+    that is not in `ignored_keys`. References under these keys are returned, each as the path of the schema
+    and the key path.
     """
     excepted, name = [], new_names.old
     for path, edits in references_in_schemas(schema, type_, name, f"{name}-new").items():
