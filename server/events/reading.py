@@ -119,7 +119,7 @@ MAX_READ_EVENTS = 20_000  # examined for one response
 class Selection:
     """Conditions that an event must meet to be selected.
 
-    If the set of a condition is empty, every event meets it.
+    A condition whose set is empty is met by every event.
     """
 
     types: frozenset[str] = frozenset()

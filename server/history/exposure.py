@@ -99,7 +99,7 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 
 
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
-    """Yield pairs of component uids, one from each schema, that can be at the same place in a file.
+    """Yield pairs of component uids, one from each schema, that can occur in the same place in a file.
 
     The first uid is "" if only the earlier schema allows components there.
     """

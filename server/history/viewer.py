@@ -1,4 +1,4 @@
-"""Rules for which values an actor may see in earlier versions of documents."""
+"""Rules that determine which values an actor may see in earlier versions of documents."""
 
 from dataclasses import dataclass, replace
 from typing import Any

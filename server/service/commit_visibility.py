@@ -19,7 +19,7 @@ def visible_message(
 ) -> str:
     """Return a commit's message, or a neutral message if the original could mention hidden content.
 
-    `hidden_paths` contains the changed files in which the actor may see none of the changes.
+    `hidden_paths` contains the files whose changes are all hidden from the actor.
     """
     actor = changes.actor
     if actor.everything or (

@@ -139,7 +139,7 @@ def _differs(contents: Contents, path: str, listing: FileListing | None = None) 
 
 
 def has_changed(contents: Contents, path: str, listing: FileListing | None = None) -> bool:
-    """Return True if a file has changed. For a media file, a changed description counts, too.
+    """Return True if a file has changed. A media file also counts as changed if its description has.
 
     The current signature is taken from `listing` or, if this is None, from disk.
     """

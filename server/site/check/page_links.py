@@ -1,4 +1,4 @@
-"""Check of links to page addresses."""
+"""Checker for links to page addresses."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,7 +19,7 @@ from server.storage.git.repository import git_folder
 
 
 class PageLinks:
-    """Checker of links to the pages of documents."""
+    """Checker for links to the pages of documents."""
 
     def __init__(self, audit: Audit, suggestions: Suggestions) -> None:
         self._audit, self._suggestions = audit, suggestions

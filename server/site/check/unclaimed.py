@@ -20,7 +20,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without a content type, and each description of a missing media file."""
+    """Yield a problem for each file without a content type, and each description without a media file."""
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):

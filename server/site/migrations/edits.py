@@ -19,7 +19,7 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits of one file, by key path. The key paths contain the names from before the edits.
+    """Edits of one file, by key path. Key paths use the names from before the edits.
 
     If a value is REMOVE, its key is removed. `refused` maps each key path that can't be edited to the reason.
     """

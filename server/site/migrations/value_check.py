@@ -1,4 +1,4 @@
-"""Check of documents after an attribute's definition has become stricter."""
+"""Check for documents that become invalid when the definition of an attribute becomes stricter."""
 
 from collections import Counter
 from collections.abc import Hashable
