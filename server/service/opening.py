@@ -90,7 +90,7 @@ class OpenSite:
     def recording_changes(self) -> Iterator[None]:
         """Context manager: log file changes that were made before the server started, in a separate process.
 
-        At its end, the context waits for the process, but at most RECORD_TIMEOUT_S seconds.
+        On exit, it waits for the process for at most RECORD_TIMEOUT_S seconds.
         """
         if self.mode is not Mode.SERVER or is_postgres(self.site.state.settings.accounts):
             yield

@@ -1,7 +1,4 @@
-"""Serialization of a site's entries in a forked process.
-
-Meanwhile, the parent process builds the index.
-"""
+"""Serialization of a site's entries in a forked process, while the parent process builds the index."""
 
 import os
 from collections.abc import Mapping

@@ -172,7 +172,7 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after commits that other people made, up to `commit`.
+    """Return the state after commits by other people, up to and including `commit`.
 
     Return None if one of them is a merge, or if the first one does not follow the last known commit. `files`
     has the same meaning as in `with_commit`. Raises GitError if a git command fails.

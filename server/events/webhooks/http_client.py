@@ -93,7 +93,7 @@ class RefusedAddress(OSError):
 def connect(host: str, port: int, private_hosts: Collection[str], deadline: float) -> socket.socket:
     """Connect to a host. Private IP addresses are used only if `private_hosts` contains the host.
 
-    `deadline` is a time of the monotonic clock. Raises RefusedAddress, or another OSError if the connection
+    `deadline` is a time on the monotonic clock. Raises RefusedAddress, or another OSError if the connection
     fails.
     """
     addresses = _lookup(host, port, deadline)
@@ -317,7 +317,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """Wrapper for a socket that http.client uses. All its operations have the same deadline."""
+    """Socket wrapper for http.client. All operations on the socket have the same deadline."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline

@@ -1,4 +1,4 @@
-"""Check of a whole site."""
+"""Checks of an entire site."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ _RENAME = "rename this file first"
 
 
 def require_same_documents(draft: Draft, before: Configuration) -> None:
-    """Raise ValidationError if a file that the draft does not write would belong to another document."""
+    """Raise ValidationError if a file that the migration does not write would belong to another document."""
     after = draft.configuration()
     draft.refusals += find_reclaimed(draft, before, after, draft.original_texts, may_adopt=draft.may_adopt)
     draft.require_possible()

@@ -71,7 +71,7 @@ class WriteChain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def with_replaced_versions(self, find_recent: Recent) -> Recent:
-        """Return a function that first finds the versions replaced by this chain, and then older versions."""
+        """Return a function that finds the versions replaced by this chain first, then older versions."""
         return partial(self._recent, find_recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
