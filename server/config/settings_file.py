@@ -120,13 +120,15 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 # --- secrets --------------------------------------------------------------------------------------
 
 
-def mask_settings_text(text: str, sent: Collection[str] | None = None, other: str = "") -> str:
-    """Return the text of site.yaml, but hide all values that can be secret.
+def mask_settings_text(
+    text: str, sent: Collection[str] | None = None, *, keeps_inline_comments: bool = False
+) -> str:
+    """Return the text of site.yaml, but hide all comments and all values that can be secret.
 
     By default, the whole section `webhooks` is hidden. If `sent` is given, only this section's secrets,
-    comments, header values and ends of URLs are hidden, except for header values and URLs that are in `sent`.
-    Comments are also hidden if they are about webhooks in `other`, another version of the text. Raises
-    SyntaxProblem if a text can't be parsed.
+    header values and ends of URLs are hidden, except for header values and URLs that are in `sent`. With
+    `keeps_inline_comments`, comments that share a line with a setting stay, except in the section `webhooks`.
+    Raises SyntaxProblem if the text can't be parsed.
     """
     root, hidden = _nodes(text), list[tuple[Node, str]]()
     if root:
@@ -139,14 +141,11 @@ def mask_settings_text(text: str, sent: Collection[str] | None = None, other: st
     # The end of a literal or folded block includes the line end.
     spans = [(node.start, len(text[node.start : node.end].rstrip()), shown) for node, shown in hidden]
     replacements = [Replacement(start, start + length, shown) for start, length, shown in spans if length]
-    # A deleted section can leave comments.
-    other_root = _nodes(other)
-    found = _comments(other, other_root)
-    old = {other[start:end] for start, end in found if _is_on_webhooks(other, other_root, start)}
+    # Any comment can be a secret that was commented out.
     comments = [
         Replacement(start, end, f"# {HIDDEN}")
         for start, end in _comments(text, root, replacements)
-        if text[start:end] in old or _is_on_webhooks(text, root, start)
+        if not (keeps_inline_comments and _is_inline(text, start) and not _is_in_webhooks(text, root, start))
     ]
     return apply_replacements(text, [*replacements, *comments])
 
@@ -168,16 +167,15 @@ def _comments(text: str, root: Node | None, hidden: Iterable[Replacement] = ()) 
             yield start, position
 
 
-def _is_on_webhooks(text: str, root: Node | None, comment: int) -> bool:
-    """Return whether a comment is in the section `webhooks`, or in the lines directly above it."""
+def _is_inline(text: str, comment: int) -> bool:
+    return bool(text[:comment].rpartition("\n")[2].strip())
+
+
+def _is_in_webhooks(text: str, root: Node | None, comment: int) -> bool:
     keys = root.keys if root else ()
     for key in (key for key in keys if key.value == WEBHOOKS):
         end = min((other.start for other in keys if other.start > key.start), default=len(text))
         if key.end <= comment < end:
-            return True
-        above = text[comment : key.start].splitlines()
-        own_line = not text[:comment].rpartition("\n")[2].strip()
-        if comment < key.start and own_line and all(line.lstrip().startswith("#") for line in above):
             return True
     return False
 

@@ -42,23 +42,25 @@ def _is_listed(path: str) -> bool:
 
 
 def diffs(root: Path, changed: Changed) -> Iterator[ConfigurationChange]:
-    """Yield the diff of each changed file. In site.yaml, values that can be secret are masked."""
+    """Yield the diff of each changed file.
+
+    In site.yaml, comments and values that can be secret are masked, and unchanged lines are left out.
+    """
     files = [file for pair in changed.values() for file in pair if file]
     contents = read_blobs(root, [file.id for file in files])
     for path, (before, after) in changed.items():
         one, two = (next(contents) if file else b"" for file in (before, after))
-        old, new = _lines(path, one, two), _lines(path, two, one)
+        old, new = _lines(path, one), _lines(path, two)
         action = "create" if before is None else "delete" if after is None else "update"
-        shown = None if old is None or new is None else diff_lines(old, new)
+        shown = None if old is None or new is None else diff_lines(old, new, 0 if path == SETTINGS else 3)
         yield ConfigurationChange(path, action, shown)
 
 
-def _lines(path: str, data: bytes | None, other: bytes | None) -> list[str] | None:
-    if data is None or other is None or len(data) > _MAX_FILE_BYTES:
+def _lines(path: str, data: bytes | None) -> list[str] | None:
+    if data is None or len(data) > _MAX_FILE_BYTES:
         return None
     try:
         text = decode(data)
-        shown = mask_settings_text(text, other=decode(other)) if path == SETTINGS else text
-        return shown.splitlines()
+        return (mask_settings_text(text) if path == SETTINGS else text).splitlines()
     except (SyntaxProblem, ConflictError):  # Secrets can't be found in a file with a syntax error.
         return None

@@ -184,7 +184,7 @@ def _text(data: bytes | None) -> str:
 
 
 def _masked_settings(data: bytes | None) -> str:
-    return mask_settings_text(_text(data))
+    return mask_settings_text(_text(data), keeps_inline_comments=True)
 
 
 def _diff(

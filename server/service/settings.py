@@ -341,7 +341,8 @@ def preview_change(writes: Writes, caller: Caller, change: SettingsChange) -> Se
     _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
-    return [settings_diff(before, mask_settings_text(before), mask_settings_text(after))]
+    shown = [mask_settings_text(text, keeps_inline_comments=True) for text in (before, after)]
+    return [settings_diff(before, *shown)]
 
 
 def settings_diff(text: str, before: str, after: str) -> FileChange:

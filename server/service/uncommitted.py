@@ -149,9 +149,7 @@ def _diff_lines(site: Site, changed_file: ChangedFile, head: str, state: State) 
         if data is None or len(now) > MAX_COMPARED_CHARS:
             return None
         if is_settings:
-            # Without context, unchanged comments are not shown. As in dry runs, they can contain secrets.
-            old, new = decode(data), decode(now)
-            masked = mask_settings_text(old, other=new), mask_settings_text(new, other=old)
+            masked = mask_settings_text(decode(data)), mask_settings_text(decode(now))
             return diff_lines(masked[0].splitlines(), masked[1].splitlines(), 0)
         before = _mask_passwords(changed_file, decode(data), state)
         after = _mask_passwords(changed_file, decode(now), state, before.passwords)

@@ -233,11 +233,14 @@ def version_for(writes: Writes, settings: Settings) -> str:
 
 
 def try_change(writes: Writes, caller: Caller, change: WebhookChange) -> Sequence[FileChange]:
-    """Return the diff that a change would make. Secrets are masked, except those in the request."""
+    """Return the diff that a change would make.
+
+    Comments are masked, and secrets, except those in the request.
+    """
     _, (before, after) = writes.planned_files(caller, _prepare, change)
     if before == after:
         return []
-    shown = mask_settings_text(after, change.sent, before)
+    shown = mask_settings_text(after, change.sent)
     return [settings_diff(before, mask_settings_text(before, ()), shown)]
 
 

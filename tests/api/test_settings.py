@@ -130,6 +130,14 @@ def test_a_dry_run_hides_secrets_on_the_same_line(tmp_path: Path) -> None:
     assert "secret" not in answer.text
 
 
+def test_a_dry_run_hides_comments_on_their_own_lines(tmp_path: Path) -> None:
+    site = "branches:\n  # hunter2\n  max: 3 # ours\nroles: {public: {note: [find, findOne]}}\n"
+    api = make(tmp_path, {**FILES, "site.yaml": site})
+    answer = change(api, "/settings?dryRun=true", {"branches.max": None})
+    lines = ["@@ -1,3 +0,0 @@", "-branches:", "-  # (hidden)", "-  max: 3 # ours"]
+    assert answer.data["files"][0]["lines"] == lines
+
+
 def test_a_dry_run_after_a_secret_block_shows_whole_lines(tmp_path: Path) -> None:
     api = make(tmp_path, {**FILES, "site.yaml": "mail:\n  user: |\n    hunter2\nname: Harbour\n"})
     answer = change(api, "/settings?dryRun=true", {"name": "Pier"})

@@ -141,6 +141,17 @@ def test_a_difference_of_the_settings_contains_no_secrets(api: Api) -> None:
     assert api.get(path).data["lines"] is None
 
 
+def test_a_difference_of_the_settings_contains_no_setting_that_is_commented_out(api: Api) -> None:
+    live = "name: Notes\naccounts: postgresql://u:hunter2@db/x\nmail:\n  user: hunter2\n"
+    out = "name: Notes\n#accounts: postgresql://u:hunter2@db/x\n#mail:\n#  user: hunter2\n"
+    write(api.root, {"site.yaml": live})
+    commit_all(api.root)
+    write(api.root, {"site.yaml": out})
+    answer = api.get("/history/uncommitted/diff?path=site.yaml")
+    assert answer.data["lines"][-3:] == ["+# (hidden)"] * 3
+    assert "hunter2" not in answer.text
+
+
 def test_what_a_file_was_before_it_was_renamed_is_for_who_may_see_that(api: Api) -> None:
     (api.root / "content/private/plan.md").rename(api.root / "content/notes/plan.md")
     api.site.refresh()

@@ -491,6 +491,14 @@ def test_a_dry_run_that_deletes_the_last_webhook_shows_no_comments(api: Api, ind
     assert (answer.status, "hunter2" in answer.text, "-webhooks:" in answer.text) == (200, False, True)
 
 
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_dry_run_that_creates_the_first_webhook_shows_no_comments(api: Api, end: str) -> None:
+    write(api.root, {"site.yaml": f"name: Pier # hunter2\n# hunter2{end}"})
+    api.site.refresh()
+    answer = send(api, "POST", "/webhooks?dryRun=true", {"name": "new", "url": URL})
+    assert (answer.status, "hunter2" in answer.text, "+webhooks:" in answer.text) == (200, False, True)
+
+
 def test_a_change_is_one_commit(tmp_path: Path) -> None:
     write(tmp_path, {**FILES, "site.yaml": SITE + "git: {commit: each}\n", ".gitignore": ".bifolio/\n"})
     commit_all(tmp_path)

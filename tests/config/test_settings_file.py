@@ -147,9 +147,10 @@ def test_secrets_are_masked() -> None:
     )
     masked = mask_settings_text(text)
     assert "hunter2" not in masked
-    assert masked.count(HIDDEN) == 3
-    assert "# ours" in masked
+    assert masked.count(HIDDEN) == 4
+    assert "# ours" not in masked
     assert masked.endswith("name: Pier\n")
+    assert "# ours" in mask_settings_text(text, keeps_inline_comments=True)
 
 
 @pytest.mark.parametrize("sent", [None, ()])
@@ -161,24 +162,24 @@ def test_comments_on_webhooks_are_masked(sent: tuple[()] | None) -> None:
         "    url2: | # hunter2\n      a # b\n"
         "    secret: [ # hunter2\n      a]\n  - name: b # hunter2\n#hunter2\nlocales: {}  # ours\n"
     )
-    masked = mask_settings_text(text, sent)
+    masked = mask_settings_text(text, sent, keeps_inline_comments=True)
     assert "hunter2" not in masked
     assert masked.startswith("name: 'a #1' # ours\nwebhooks: # (hidden)\n  # (hidden)\n")
     assert masked.endswith(" # (hidden)\n# (hidden)\nlocales: {}  # ours\n")
     assert ("name: a#b # (hidden)" in masked) == (sent is not None)
 
 
-def test_comments_that_a_deleted_webhook_leaves_are_masked() -> None:
-    before = "# hunter2\nwebhooks:\n  - {name: a, url: https://x.org}\n  # hunter2\n# hunter2\n"
-    for after in (
-        "# hunter2\n# hunter2\n{}\n",
-        "name: Pier  # ours\n# hunter2\n",
-        "  # hunter2\nname: Pier\n",
-    ):
-        masked = mask_settings_text(after, (), before)
+def test_settings_that_are_commented_out_are_masked() -> None:
+    text = (
+        "# hunter2\nname: Pier  # ours\n#accounts: hunter2\nmail:\n  #  user: hunter2\n"
+        "locales: {}\n  # hunter2"
+    )
+    for keeps in (False, True):
+        masked = mask_settings_text(text, keeps_inline_comments=keeps)
         assert "hunter2" not in masked
-        assert masked == after.replace("hunter2", HIDDEN)
-    assert "hunter2" not in mask_settings_text(before)
+        assert masked.count(f"# {HIDDEN}") == (4 if keeps else 5)
+        assert ("# ours" in masked) == keeps
+    assert mask_settings_text("# hunter2") == f"# {HIDDEN}"
 
 
 def test_names_of_settings_and_entries() -> None:

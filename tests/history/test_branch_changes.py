@@ -131,6 +131,20 @@ def test_changed_content_types_and_settings_are_listed_for_those_who_may_read_th
     assert "swordfish" not in str(settings["lines"])
 
 
+def test_the_diff_of_settings_shows_no_comments(api: Api) -> None:
+    settings = "# swordfish 1\nname: Sea # swordfish 2\n#accounts: swordfish\nllms: {enabled: false}\n"
+    write(api.root, {"site.yaml": settings})
+    commit_all(api.root)
+    git(api.root, "checkout", "-qb", "settings")
+    write(api.root, {"site.yaml": settings.replace("Sea", "Pier").replace("2", "3")})
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    answer = api.get("/branches/settings/changes")
+    (file,) = answer.body["meta"]["files"]
+    assert file["lines"] == ["@@ -2 +2 @@", "-name: Sea # (hidden)", "+name: Pier # (hidden)"]
+    assert "swordfish" not in answer.text
+
+
 def test_a_changed_description_is_listed_by_attribute(api: Api) -> None:
     name = "content/uploads/buoy.txt"
     write(api.root, {name: "Buoy", f"{name}.yaml": "alternativeText: A buoy\ncaption: Sea\n"})
