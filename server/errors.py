@@ -205,10 +205,11 @@ class PaginationError(ValidationError):
 
 
 class LimitError(ValidationError):
-    """The request exceeds a limit. `details.limit` names the setting."""
+    """The request exceeds a limit. `details.limit` is the last part of the setting's name, such as `steps`
+    for `api.limits.steps`. If a branch changes too many files to be merged, it is `files`.
+    """
 
     def __init__(self, message: str, limit: str) -> None:
-        """`limit` is the name of the limit, such as `steps` for the setting `api.limits.steps`."""
         super().__init__(message, {"limit": limit})
 
 
@@ -314,7 +315,9 @@ class NotServedError(ConflictError):
 
 
 class BranchCheckedOutError(ConflictError):
-    """The branch is checked out, so a write to it would not reach its files. `details` names the branch."""
+    """The branch is checked out in a folder, and a write to the branch would not change the files there.
+    `details.checkedOut` names the branch.
+    """
 
 
 class ConcurrentChangeError(ConflictError):
