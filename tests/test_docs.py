@@ -20,11 +20,16 @@ from server.schema.model import ATTRIBUTE_TYPES
 from server.tools.init.starter import starter_files
 
 DOCS = Path(__file__).parent.parent / "docs"
+PREVIEW = DOCS.parent / "server/api/studio/page/preview"
+MESSAGES = re.compile(r'''(?:type(?:: | === )|send\()"((?:strapi|preview)[A-Z]\w+)"''')
 NAMED = {
     "querying.md": [*OPERATORS, *LOGIC, *PUBLICATION_FILTERS],
     "settings.md": list(KEYS),
     "static.md": list(TYPE_KEYS),
-    "preview.md": list(PREVIEW_KEYS),
+    "preview.md": [
+        *PREVIEW_KEYS,
+        *{name for path in PREVIEW.glob("*.js") for name in MESSAGES.findall(path.read_text("utf-8"))},
+    ],
     "modelling.md": list(ATTRIBUTE_TYPES),
     "check.md": list(RULES),
 }

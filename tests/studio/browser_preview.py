@@ -300,6 +300,21 @@ def test_what_is_typed_is_shown_at_once_and_what_is_saved_from_the_server(form: 
     assert frame.locator("body").get_attribute("data-scripts") == "1"  # The page was not loaded again.
 
 
+def test_the_page_receives_blocks_as_an_event(form: Page) -> None:
+    frame = shown(form)
+    frame.locator("body").evaluate(
+        "() => addEventListener('strapiFieldChange', ({detail}) => { window.received = detail; })"
+    )
+    change = {"field": "body", "type": "blocks", "documentId": "one", "value": [{"type": "paragraph"}]}
+    form.locator(".preview-frame").evaluate(
+        "(frame, payload) => frame.contentWindow.postMessage({type: 'strapiFieldChange', payload}, '*')",
+        change,
+    )
+    until(lambda: frame.locator("body").evaluate("() => window.received"))
+    received = frame.locator("body").evaluate("() => window.received")
+    assert received == {"field": "body", "value": [{"type": "paragraph"}]}
+
+
 def test_what_others_change_is_shown(form: Page, site: Studio) -> None:
     frame = shown(form)
     (site.root / "content/stories/one.json").write_text(json.dumps({**ONE, "title": "By hand"}))
