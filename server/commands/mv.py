@@ -71,7 +71,7 @@ def _former_links(before: Audit, renamed: RenameResult) -> Iterator[str]:
     for found in find_outdated_links(before, renamed.files):
         links = "1 link leads" if found.link_count == 1 else f"{found.link_count} links lead"
         files = "1 file" if found.file_count == 1 else f"{found.file_count} files"
-        yield f"{links} to the former address {found.address}, in {files}; change to {found.current_address}"
+        yield f"{links} to the old URL {found.address}, in {files}; change to {found.current_address}"
 
 
 def _path_in_site(text: str, root: Path) -> str:

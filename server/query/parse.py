@@ -141,8 +141,9 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
     "unmodified": "has a draft that equals the published version",
     "never-published-document": "has no published version in any locale",
     "has-published-version-document": "has a published version in some locale",
-    "published-without-draft": "is published and has no draft: no document, since a draft always exists",
-    "published-with-draft": "is published and has a draft: every published document",
+    "published-without-draft": "is published and has no draft "
+    "(none, because each published document counts as having a draft)",
+    "published-with-draft": "is published and has a draft (every published document)",
 }
 
 

@@ -102,10 +102,10 @@ def test_links_to_the_former_address_are_counted(root: Path) -> None:
         },
     )
     arguments = ("content/pages/fog/index.md", "content/pages/mist.md")
-    said = "4 links lead to the former address /fog/index/, in 2 files; change to /mist/"
+    said = "4 links lead to the old URL /fog/index/, in 2 files; change to /mist/"
     assert run(root, "--dry-run", *arguments).output.splitlines()[-1] == said
     assert run(root, *arguments).output.splitlines()[-1] == said
-    assert "former address" not in run(root, "content/authors/own.md", "content/authors/mine.md").output
+    assert "old URL" not in run(root, "content/authors/own.md", "content/authors/mine.md").output
 
 
 def test_a_renamed_document_is_as_old_as_before(root: Path) -> None:
