@@ -11,7 +11,6 @@ from server.auth.permissions import (
     may_write_schemas,
     require_branch,
 )
-from server.documents.path_rules import Layout
 from server.errors import ValidationError
 from server.history.branch_documents import BranchDocumentCounter
 from server.history.branching import (
@@ -79,12 +78,14 @@ class SiteBranches:
     def count_documents(self, caller: Caller, branches: Sequence[Branch]) -> list[int | None]:
         """Return, for each branch, the number of its changed documents that the caller may see.
 
-        The number is None if the branch can't be compared with the served branch. Raises BusyError.
+        The number is None if the branch can't be compared with the served branch. Raises BusyError or
+        LimitError.
         """
         caller.budget.take_turn()
-        today = Layout(caller.state.schema, caller.state.settings)
         return [
-            None if branch.problem else self._documents.count(branch.commit, caller.actor, today)
+            None
+            if branch.problem
+            else self._documents.count(branch.commit, caller.actor, caller.state, caller.budget)
             for branch in branches
         ]
 

@@ -221,6 +221,28 @@ def test_only_documents_that_a_caller_may_find_are_counted(tmp_path: Path) -> No
     api.accounts.close()
 
 
+def test_changes_of_hidden_values_are_not_counted(tmp_path: Path) -> None:
+    secret = {"type": "string", "private": True}
+    links = {"plan": relation("manyToOne", "plan"), "secret": secret}
+    files = collection("plan", {"title": STRING}) | collection(
+        "note", {"title": STRING, **links}, drafts=True
+    )
+    write(tmp_path, {**FILES, **files, "content/plans/p.md": "---\ntitle: P\n---\n"})
+    commit_all(tmp_path)
+    api = make(tmp_path, {})
+    api.token("reader", may=["branch.find", "note.find", "note.readDraft"])
+    for number, (data, expected) in enumerate(
+        (({"secret": "x"}, 0), ({"plan": "p"}, 0), ({"title": "Uno", "secret": "y"}, 1))
+    ):
+        name = f"b{number}"
+        assert new(api, name) == 201
+        assert api.put(f"/api/notes/one?branch={name}", data).status == 200
+        assert (count(api, name), count(api, name, "reader")) == (1, expected), data
+        meta = api.get(f"/branches/{name}/changes", "reader").body["meta"]
+        assert meta["pagination"]["total"] == expected, data
+    api.accounts.close()
+
+
 def test_a_branch_that_can_not_be_compared_has_no_count(api: Api) -> None:
     git(api.root, "checkout", "-q", "--orphan", "alone")
     git(api.root, "commit", "-qm", "alone")

@@ -22,7 +22,7 @@ from server.api.routes.history.document import differences_json
 from server.api.routes.problems import problem_json
 from server.api.routes.write_requests import MAX_MESSAGE_CHARS, commit_message
 from server.documents.timestamps import from_seconds
-from server.errors import BusyError, ValidationError
+from server.errors import BusyError, LimitError, ValidationError
 from server.history.branching import DocumentChange, MediaChange
 from server.history.merging.conflicts import Resolution, read_resolution
 from server.index.budget import Budget
@@ -49,7 +49,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
     def counted(caller: Caller, found: Sequence[Branch], *, made: bool) -> list[int | None]:
         try:
             return branches.count_documents(caller, found)
-        except BusyError:
+        except (BusyError, LimitError):
             if not made:
                 raise
             return [None] * len(found)  # The branches exist, so the response must be a success.
