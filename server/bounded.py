@@ -71,7 +71,7 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Return the estimated size of a cache key in bytes, including nested tuples."""
+    """Return the estimated size in bytes of a cache key, including nested tuples."""
     # The elements of a set are not counted, because it is a set of permissions that many keys share.
     size = sys.getsizeof(value)
     if isinstance(value, tuple):

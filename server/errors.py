@@ -187,7 +187,7 @@ class KeyNameError(ValidationError):
     """The query contains a key that does not exist, or that the caller is not allowed to use."""
 
     def __init__(self, message: str, details: Mapping[str, Any], inside: str = "") -> None:
-        """`inside` is the uid of the type or component that lacks the attribute, or "" for other keys."""
+        """`inside` is the uid of the type or component that lacks the key, or "" if that is not known."""
         super().__init__(message, details)
         self.inside = inside
 
@@ -461,7 +461,7 @@ class QueueError(BusyError):
 
 
 class CommitNotServedError(BusyError):
-    """This server does not yet serve the commit in the request's header `Bifolio-After`."""
+    """This server does not yet serve the commit in the request's `Bifolio-After` header."""
 
     default, retry_s = "This server does not serve the commit in Bifolio-After yet; try again", 1
 

@@ -156,7 +156,7 @@ class Accounts:
     def write_transaction(self) -> Iterator[tuple[Connection, list[str]]]:
         """Context manager for a write transaction. Yields a connection and an empty list.
 
-        Add the cache key of each changed account to the list, so that the account is removed from the cache.
+        Append the cache key of each changed account to the list, to remove the account from the cache.
         """
         changed: list[str] = []
         try:

@@ -1,4 +1,4 @@
-"""JSON Web Tokens, with which users authenticate their requests."""
+"""JSON Web Tokens, which authenticate users' requests."""
 
 import time
 from datetime import datetime
@@ -24,7 +24,7 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a JSON Web Token for a user. It can't be renewed."""
+        """Return a JSON Web Token for a user. The token can't be renewed."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:

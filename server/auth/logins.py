@@ -44,7 +44,10 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if it has ended, or has not been renewed exactly `turn` times."""
+        """Renew a login that has been renewed `turn` times so far.
+
+        Return None if it has ended, or has been renewed a different number of times.
+        """
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None

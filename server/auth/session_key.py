@@ -69,7 +69,7 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous key, or None if there is none or its grace period has ended.
+    """Return the previous key, or None if it does not exist or its grace period has ended.
 
     Raises SetupError if an environment variable contains a key that is too short.
     """

@@ -219,12 +219,14 @@ class Users:
             raise DuplicateUserError() from error
 
     def update(self, user_id: int, values: dict[str, Any], if_match: str = "") -> User | None:
-        """Change columns of a user. Return the user, or None if there is no such user.
+        """Change columns of a user. Return the updated user, or None if there is no such user.
 
-        If the password or the role changes, or if the user is blocked or unblocked, all of the user's
-        sessions end, and a password reset code sent to the user becomes invalid. Raises PreconditionError if
-        `if_match` is not "" and differs from the user's `updated_at`. Also raises the same errors as
-        `create`.
+        Changing the password or role, or blocking or unblocking the user, ends all of the user's sessions
+        and invalidates any password reset code. Changing the email address invalidates all emailed codes,
+        but does not end sessions.
+
+        Raises PreconditionError if `if_match` is not "" and differs from the user's `updated_at`. Also raises
+        the same errors as `create`.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:

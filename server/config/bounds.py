@@ -1,6 +1,6 @@
-"""Bounds on the values that API clients can give to settings.
+"""Bounds on the values of settings that are changed through the API.
 
-They do not apply to values that are edited in site.yaml directly.
+They do not apply to values that are edited directly in site.yaml.
 """
 
 from collections.abc import Callable, Mapping

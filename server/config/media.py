@@ -207,7 +207,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # needs no escaping in UR
 
 
 def read_numbers(file: ConfigFile, default: tuple[int, ...], *key_path: str) -> tuple[int, ...]:
-    """Read a list of positive integers, and return it in ascending order. Return `default` for `any`."""
+    """Read a list of positive integers, and return it in ascending order. For `any`, return `default`."""
     written = file.get(*key_path)
     if is_null(written) or (isinstance(written, str) and written == ANY):
         return default

@@ -250,7 +250,7 @@ OddName = tuple[str, str, KeyPath]
 def check_url_names(
     urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield a problem for each unknown content type, locale and placeholder in `urls`."""
+    """Yield a problem for each unknown content type, locale or placeholder in `urls`."""
     for name, url in urls.items():
         if name == MEDIA_URL:
             continue
@@ -274,7 +274,7 @@ def check_feed_names(
 ) -> Iterator[OddName]:
     """Yield a problem for each unknown name in `feeds`.
 
-    Also yield a problem for each content type in a feed that is missing in `urls`.
+    Also yield a problem for each content type that a feed uses but that is missing from `urls`.
     """
     for name, feed in feeds.items():
         for i, locale in enumerate(feed.locales):

@@ -103,7 +103,7 @@ def _address(file: ConfigFile, *key_path: str) -> str:
 def check_preview_names(
     previews: Mapping[str, Preview], schema: Schema
 ) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield (message, fix, key path) for each unknown name in the section `preview`."""
+    """Yield (message, fix, key path) for each unknown name in the `preview` section."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:

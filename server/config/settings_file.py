@@ -123,12 +123,12 @@ def _with_value(tree: Mapping[str, Tree], path: Path, value: Any, *, prune: bool
 def mask_settings_text(
     text: str, sent: Collection[str] | None = None, *, keeps_inline_comments: bool = False
 ) -> str:
-    """Return the text of site.yaml, but hide all comments and all values that can be secret.
+    """Return the text of site.yaml with all comments and all possibly secret values hidden.
 
-    By default, the whole section `webhooks` is hidden. If `sent` is given, only this section's secrets,
-    header values and ends of URLs are hidden, except for header values and URLs that are in `sent`. With
-    `keeps_inline_comments`, comments that share a line with a setting stay, except in the section `webhooks`.
-    Raises SyntaxProblem if the text can't be parsed.
+    By default, the whole `webhooks` section is hidden. If `sent` is given, only this section's secrets,
+    header values and ends of URLs are hidden, but header values and URLs in `sent` remain visible. If
+    `keeps_inline_comments` is set, comments after a setting on the same line remain visible, except in the
+    `webhooks` section. Raises SyntaxProblem if the text can't be parsed.
     """
     root, hidden = _nodes(text), list[tuple[Node, str]]()
     if root:
@@ -191,7 +191,7 @@ def _scalar_spans(text: str, node: Node) -> Iterator[tuple[int, int]]:
 
 
 def _webhook_secrets(webhooks: Node, sent: Collection[str]) -> Iterator[tuple[Node, str]]:
-    """Yield each value in the section `webhooks` that can contain a secret, and the text that replaces it."""
+    """Yield each value in the `webhooks` section that can contain a secret, and the text that replaces it."""
     if webhooks.kind != "list":
         yield webhooks, HIDDEN
     for webhook in webhooks.items if webhooks.kind == "list" else ():

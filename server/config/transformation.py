@@ -69,10 +69,10 @@ class Transformation:
     - `dpr`: the number of pixels for each CSS pixel.
     - `focus`: the point to keep in view, as fractions of width and height, or None for the image's focal
       point.
-    - `ratio`: width divided by height. If only one of them is set, the other is computed from it.
-    - `width_range`, `height_range`: the minimum and maximum of a width or height that is None. The image is
-      cropped to fit them.
-    - `rectangle`: left, top, width and height of the part to use, in the pixels of the original image.
+    - `ratio`: width divided by height. If only the width or height is set, `ratio` determines the other.
+    - `width_range`, `height_range`: the minimum and maximum of the resulting width or height, if it is not
+      known yet because it depends on the original image. The image is cropped to fit them.
+    - `rectangle`: left, top, width and height of the part to use, in pixels of the original image.
     - `keeps_detail`: whether to keep the part with the most detail, instead of the part around `focus`.
     """
 
@@ -295,7 +295,7 @@ def read_transformation(
 def _apply_size_limits(transformation: Transformation) -> Transformation:
     """Limit the width and height to their ranges.
 
-    Ranges that depend on the ratio of the original image are kept, so that they can be applied later.
+    If a side's length depends on the original image, its range is kept, to be applied later.
     """
     width, height, across, down = (
         transformation.width,

@@ -125,7 +125,7 @@ def read_duration(file: ConfigFile, default: timedelta, *key_path: str) -> timed
 
 
 def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: str) -> timedelta | None:
-    """Read the delay before writes are committed. It is zero for `each`, and `default` for `off`."""
+    """Read the delay before writes are committed: zero for `each`, `default` for `off`."""
     written = text(file, "", *key_path)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -139,9 +139,9 @@ def read_commit_delay(file: ConfigFile, default: timedelta | None, *key_path: st
 def read_retention(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *key_path: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read the maximum age and the maximum number of events.
+    """Read the maximum age or the maximum number of events.
 
-    site.yaml sets only one of them. The other one is None.
+    The setting contains only one of the two. The other is returned as None.
     """
     written = file.get(*key_path)
     if is_null(written):
@@ -179,7 +179,7 @@ def parse_rate(text: str) -> tuple[int, timedelta]:
 
 
 def read_rate_store(file: ConfigFile, default: str, *key_path: str) -> str:
-    """Read `memory`, the URL of a Redis server, or `env:NAME`."""
+    """Read where requests are counted: `memory`, the URL of a Redis server, or `env:NAME`."""
     written = text(file, default, *key_path)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"

@@ -44,7 +44,7 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 class _FilterParser:
     """Parser for the filters in one query parameter.
 
-    The argument `negated` of its methods is True inside an odd number of `$not` operators.
+    In its methods, `negated` is True inside an odd number of nested `$not` operators.
     """
 
     schema: Schema
@@ -163,7 +163,7 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Parse a comparison of related items with ids.
+    """Parse a filter that compares the ids of related items with `value`.
 
     A value that consists of digits can be an `id` or a documentId, so it is compared with both.
     """

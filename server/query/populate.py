@@ -104,7 +104,7 @@ class _PopulateParser:
     ) -> tuple[Node, ...]:
         """Parse the attributes to populate in one type.
 
-        `path` is put before names in error messages. `above` is the path from the requested content type to
+        `path` precedes the names in error messages. `above` is the path from the requested content type to
         this type.
         """
         options_by_name = self.normalise(value)
@@ -294,7 +294,7 @@ def _nest_dotted_names(names: Iterable[str]) -> dict[str, Any]:
 def _read_options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
     """Return the options for populating an attribute, or None if `value` is false.
 
-    Raises ValidationError if the value is neither an object, a boolean nor `*`.
+    Raises ValidationError if the value is not an object, a boolean or `*`.
     """
     if isinstance(value, dict):
         return value

@@ -12,9 +12,9 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class VersionGroup:
-    """Group of versions that share a content type, a locale, and the statuses of requests that find them.
+    """Group of versions of one content type, in one locale, that are found by requests for the same statuses.
 
-    Requests for either status can find a published version without a separate draft.
+    A published version without a separate draft is found by requests for either status.
     """
 
     uid: str
@@ -43,7 +43,7 @@ class LocaleVersions:
     """The searchable versions of one content type in one locale, by documentId.
 
     `drafts` contains only drafts that are stored separately from the published version. `lists` contains the
-    snapshot's lists of published versions and drafts, by which changes are detected.
+    snapshot's lists of published versions and drafts, which are compared to detect changes.
     """
 
     lists: tuple[object, object]
@@ -55,7 +55,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, previous: Catalog) -> Catalog:
-    """Return all searchable versions. Entries of `previous` are reused if they have not changed."""
+    """Return all searchable versions. Unchanged entries of `previous` are reused."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)

@@ -93,7 +93,7 @@ class _ClausePattern:
     def rate(self, folded: list[tuple[Text, str]]) -> float:
         """Return the score of a document, or 0 if it does not match.
 
-        `folded` contains each text with its lower-case form without accents.
+        `folded` pairs each text with its lower-case form without accents.
         """
         best = total = 0.0
         for text, folded_text in folded:
@@ -158,7 +158,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One page of search results, as pairs of score and document.
+    """One page of search results, as (score, document) pairs.
 
     `counts` contains the number of matches in each group. If `indexed` is False, the results come from a scan
     of all documents. If there is no index, `status` is None.

@@ -71,7 +71,7 @@ class WordFinder:
 def highlights(document: Document, settings: Settings, finder: WordFinder) -> dict[str, list[Fragment]]:
     """Return the best text fragments of each attribute that contains matching words.
 
-    Fragments can be missing if the finder's step limit is used up.
+    Fragments can be missing if the finder reaches its step limit.
     """
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}

@@ -49,8 +49,8 @@ class Indexer:
     def begin(self, shape: str) -> None:
         """Prepare to receive all versions again.
 
-        `shape` is the digest from `texts.shape`. If it has changed, searches ignore the index until it is
-        complete.
+        `shape` is the digest from `texts.shape`. If it differs from the index's digest, searches ignore the
+        index until all versions have been received.
         """
         self._seen = set()
         if self.status.shape != shape:
@@ -83,8 +83,8 @@ class Indexer:
     def commit(self, total: int, pending: int, shape: str = "") -> None:
         """Write the changes to disk, where readers can see them.
 
-        Pass `shape` after the last version: the index is then complete, and versions that were not received
-        since `begin` are removed.
+        Pass `shape` only after all versions have been received. This marks the index as complete, and removes
+        versions that were not received since `begin`.
         """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
@@ -114,7 +114,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, responses: BinaryIO) -> None:
-    """Execute the commands that arrive in a pipe, until it is closed or a command fails."""
+    """Execute commands from a pipe until the pipe is closed or a command fails."""
     try:
         indexer = Indexer(folder)
         _respond(responses, indexer.status.documents)

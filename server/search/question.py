@@ -57,7 +57,7 @@ def required_matches(words: int) -> int:
 
 
 def read_question(text: str, fields: Container[str], *, is_incomplete: bool = True) -> Question:
-    """Parse search input. It can name the attributes in `fields`, as in `title:tide`.
+    """Parse search input. A word can be limited to an attribute in `fields`, as in `title:tide`.
 
     If `is_incomplete` is set, the last word may be unfinished, so longer words that begin with it match too.
     """

@@ -17,7 +17,7 @@ class Status:
     """Status of the search index.
 
     - `build`: a random name that changes when the index is rebuilt.
-    - `shape`: the digest from `texts.shape` for which the index is complete, or "" if it is not complete.
+    - `shape`: the `texts.shape` digest of the complete index, or "" if the index is incomplete.
     - `numbers`: the number that represents each attribute in the index.
     - `documents`: how many of the `total` versions are indexed.
     - `commits`: how many commits have changed the index.

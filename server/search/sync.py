@@ -1,4 +1,4 @@
-"""Background job that updates the search index (docs/search.md), in the worker with the index lock."""
+"""Background job that updates the search index, in the worker that holds the index lock (docs/search.md)."""
 
 import logging
 import threading

@@ -106,7 +106,8 @@ TITLE_WEIGHT = 6.0
 class Text:
     """A searchable value. `attribute` is the top-level attribute that contains it.
 
-    `kind` is the attribute type of the value itself. In a component, this is not the type of `attribute`.
+    `kind` is the attribute type of the value itself. It differs from the type of `attribute` if the value is
+    inside a component.
     """
 
     attribute: str

@@ -1,4 +1,4 @@
-"""Rename of the state folder from `.quire/` to `.bifolio/`."""
+"""Renaming of the state folder from `.quire/` to `.bifolio/`."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""JSON Schemas of attribute values. They allow every value that an editor's YAML parser might read."""
+"""JSON Schemas of attribute values. They accept a valid value however an editor's YAML parser reads it."""
 
 import math
 from collections.abc import Mapping

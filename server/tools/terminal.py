@@ -117,7 +117,7 @@ def check_site(root: Path) -> None:
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function that updates a progress bar.
 
-    The bar appears after PROGRESS_DELAY_S, and only if standard error is a terminal.
+    The bar appears after PROGRESS_DELAY_S seconds, and only if standard error is a terminal.
     """
     began, bar = time.perf_counter(), None
 

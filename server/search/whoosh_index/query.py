@@ -89,7 +89,7 @@ class _AtLeastMatcher(mcore.Matcher):  # type: ignore[misc]
 class Phrase(query.Query):  # type: ignore[misc]
     """Query for consecutive words. Each word is given as a list of alternative terms.
 
-    If `start` is set, the phrase must be in the attribute whose positions in the index begin at `start`.
+    If `start` is set, the phrase must be in the attribute whose range of index positions begins at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -116,7 +116,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _matches_here(self) -> bool:
-        """Return whether the current document contains the phrase. Takes linear time."""
+        """Return whether the current document contains the phrase, in time linear in its word positions."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):

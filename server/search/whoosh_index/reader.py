@@ -70,7 +70,7 @@ class _BestMatches:
 
 
 class IndexReader:
-    """Reader of the index. It does not see changes that are committed later. Not thread-safe."""
+    """Reader of the index. It does not see changes committed after it was opened. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         # After whoosh's `refresh`, searches would also return versions that have been replaced

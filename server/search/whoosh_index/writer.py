@@ -110,7 +110,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return the postings of a version's texts, the postings of its headings, and its words (see `fold`)."""
+    """Return the postings of a version's texts, the postings of its headings, and its folded words."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()

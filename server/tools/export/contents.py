@@ -156,7 +156,7 @@ _BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 
 def create_resized_images(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Create the missing variants of the site's images. Return the number of images for which this failed."""
+    """Create the missing variants of the site's images. Return the number of images that failed."""
     missing, failed = site.incomplete_images(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]

@@ -1,4 +1,4 @@
-"""Conversion of imported locales and roles to site.yaml."""
+"""Conversion of imported locales and roles to settings in site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

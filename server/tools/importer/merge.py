@@ -26,7 +26,7 @@ class OutcomeCounts:
 class Merge:
     """The changes that an import will make to a site.
 
-    `kept` contains the path of each file that is not updated because of changes in the site, and the reason.
+    `kept` contains a (path, reason) pair for each file that is not updated because of changes in the site.
     """
 
     root: Path

@@ -49,7 +49,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert a media file's row. If the file's name or id is invalid, add a note and return None."""
+    """Convert a media file's data. If the file's name or id is invalid, add a note and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or is_ignored(path):

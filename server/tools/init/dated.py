@@ -17,7 +17,7 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates_in_names(group: PageGroup) -> PageGroup | None:
-    """Return the group with the dates and slugs from the file names added to the values of the pages.
+    """Return the group with each page's missing date and slug filled in from its file name.
 
     Return None if too few file names contain a date.
     """

@@ -1,4 +1,4 @@
-"""Folders that contain pages. A base folder has a name that the site generator expects, such as `content`."""
+"""Folders that contain pages. Base folders have names that site generators expect, such as `content`."""
 
 import re
 from collections import defaultdict
@@ -88,7 +88,7 @@ class TreeFolders:
     def _list_folders(self) -> frozenset[tuple[str, str]]:
         """Folders inside locale folders that contain lists of pages, such as `blog` in `en/blog`.
 
-        Each is a pair: the parent of the locale folders, and the name of the folder with the list.
+        Each is a pair: the parent of the locale folders, and the name of the folder inside them.
         """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:

@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, their locales (the default locale first), and the omitted pages with the reasons."""
+    """Groups of pages, their locales (the default locale first), and the reason for each omitted page."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -293,7 +293,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 def _default_locale(locales: Iterable[str], groups: Iterable[PageGroup]) -> str:
     """Return English if any page is in English or has no locale, otherwise the most frequent locale.
 
-    Return UNKNOWN_LOCALE if a page without a locale also has an English version.
+    If a page exists both in English and without a locale, return UNKNOWN_LOCALE instead.
     """
     counts: Counter[str | None] = Counter()
     for each in groups:

@@ -1,6 +1,6 @@
 """Inference of attributes from the pages of a group.
 
-Values that parsing as a number or boolean would change, such as 1.10 or NO, are treated as text.
+Values such as 1.10 or NO, which would change if parsed as a number or boolean, are treated as text.
 """
 
 import re
@@ -47,10 +47,10 @@ DocumentIds = Mapping[str, frozenset[str]]
 def propose_attributes(
     group: PageGroup, document_ids: DocumentIds, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the proposed attributes of a content type, and the one among them that collects all other keys.
+    """Return a content type's proposed attributes, and the one of them that collects all remaining keys.
 
-    The second value is None if there are no other keys. `document_ids` maps each content type to the ids of
-    its documents.
+    The second value is None if every key has its own attribute. `document_ids` maps each content type to the
+    ids of its documents.
     """
     keys = Counter(key for m in group.members for key in m.page.tree)
     valid_keys = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]

@@ -37,7 +37,7 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return the text of a site.yaml that lets the public read the content types `readable`.
+    """Return the text of a site.yaml that lets the public read the content types in `readable`.
 
     The first locale is the default locale.
     """
@@ -114,7 +114,7 @@ def find_draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types, locales (the default locale first), and the omitted files with the reasons."""
+    """Proposed content types, locales (the default locale first), and the reason for each omitted file."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]

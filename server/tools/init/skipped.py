@@ -33,7 +33,7 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A folder that is skipped, and the reason for it."""
+    """A skipped folder, and the reason for skipping it."""
 
     path: str
     reason: str

@@ -1,4 +1,4 @@
-"""Links in an export archive. Links to a draft and to its published version become one link."""
+"""Links in an export archive. Links to a draft and to its published version are combined into one."""
 
 from collections import defaultdict
 from collections.abc import Mapping
