@@ -11,7 +11,7 @@ from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import may_draft, require
 from server.config.model import ResponseFormat
 from server.documents.document import DRAFT, PUBLISHED, Document
-from server.errors import NotFoundError, ValidationError
+from server.errors import ApiError, BusyError, NotFoundError, ValidationError
 from server.formats.json import count_values_of_string
 from server.formats.tree import Tree
 from server.index.budget import UNLIMITED, Budget
@@ -91,13 +91,16 @@ class DocumentWrite:
     def render(self, state: State, document_id: str) -> Rendering:
         """Render the written version. After a deletion, the result is empty.
 
-        Raises NotFoundError if the document has been deleted since the write. Also raises LimitError or
-        BusyError.
+        Raises NotFoundError if the document has been deleted since the write, or BusyError if the content
+        type has changed since the request was parsed. Also raises LimitError.
         """
         if self.query is None:
             return Rendering(b"", "")
-        reader, document = self.reader._replace(state=state), self._document(state, document_id)
-        rendering = reader.show(reader.view(self.query), self.query, document, self.operation.params)
+        reader, query = self.reader._replace(state=state), self.query
+        if state.schema is not self.reader.state.schema:
+            reader, query = self._with_current_schema(reader)
+        document = self._document(state, document_id)
+        rendering = reader.show(reader.view(query), query, document, self.operation.params)
         return self._without_hidden_tag(rendering)
 
     def render_ids(self, state: State, document_id: str, note: str) -> Rendering:
@@ -117,6 +120,13 @@ class DocumentWrite:
         view, response_format = reader.view(query), reader.response_format
         body = render_one(view, document, query, response_format=response_format, note=note)
         return self._without_hidden_tag(reader.rendering(view, query, document, body))
+
+    def _with_current_schema(self, reader: Reader) -> tuple[Reader, Query]:
+        reader = reader._replace(type=reader.state.schema.types[self.request.address.type.uid])
+        try:
+            return reader, _response_query(reader, self.operation)
+        except ApiError as error:
+            raise BusyError("The content type was changed during this write") from error
 
     def _document(self, state: State, document_id: str) -> Document | None:
         address = self.request.address
@@ -156,10 +166,9 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
     if operation.verb in ACTIONS:
-        return DocumentWrite(
-            operation, reader, act, _action_request(reader, operation), _draft_query(reader, operation)
-        )
-    query = reader.query(operation.params, own_draft=True)
+        request = _action_request(reader, operation)
+        return DocumentWrite(operation, reader, act, request, _response_query(reader, operation))
+    query = _response_query(reader, operation)
     return DocumentWrite(operation, reader, act, _change(reader, operation), query)
 
 
@@ -230,7 +239,9 @@ def _action_request(reader: Reader, operation: Operation) -> WriteRequest:
     )
 
 
-def _draft_query(reader: Reader, operation: Operation) -> Query:
+def _response_query(reader: Reader, operation: Operation) -> Query:
+    if operation.verb not in ACTIONS:
+        return reader.query(operation.params, own_draft=True)
     params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 

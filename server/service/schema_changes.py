@@ -124,8 +124,8 @@ def make_change(
     permits = (Permit(CONTENT_TYPE, "write", draft=False),) if undo else ()
     outcome = writes.save(caller, _accepted, request, message=message, permits=permits)
     if not caller.branch:
-        # In a large site, a write does not read the configuration again by itself.
-        writes.site.refresh(tuple(path for path in outcome.result.paths if path.startswith((TYPES, FILE))))
+        changed = tuple(path for path in outcome.result.paths if path.startswith((TYPES, FILE)))
+        writes.refresh_configuration(changed)
     return outcome
 
 

@@ -360,9 +360,9 @@ def make_change(
     ConflictError, or any error of `Writes.save`.
     """
     outcome = writes.save(caller, _prepare, change, message=message)
-    # In a large site, a write does not read the configuration again by itself.
-    writes.site.refresh((FILE,))
-    return read_settings_file(writes), outcome.commit
+    writes.refresh_configuration((FILE,))
+    # Another program could have changed the file again.
+    return parse_settings(outcome.result[1]), outcome.commit
 
 
 def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import to_nfc
 from server.errors import ConflictError, NotFoundError, StorageError
 from server.formats.tree import SyntaxProblem
+from server.index.budget import UNLIMITED
 from server.index.dangling import Key
 from server.index.snapshot import Snapshot
 from server.query.parse import locale_to_write, read_status
@@ -16,10 +17,11 @@ from server.schema.model import Schema, Type
 from server.service.document_write import Verb, require_write
 from server.service.dry_run import FileChange
 from server.service.read import Caller, Params
-from server.service.write import Writes
+from server.service.write import Writes, recording_files
 from server.site.site import Site, State
 from server.storage.files import MISSING_FILE_ERRORS
 from server.storage.git.tree import read_named
+from server.storage.intent import Write
 from server.storage.read import MAX_FILE_BYTES, decode, parse, read_bytes
 from server.write.request import Address
 from server.write.source import SourceRequest, mask_text, other_keys, text_of_keys
@@ -37,8 +39,9 @@ class SourceFile:
 
     def in_state(self, state: State) -> "SourceFile":
         old = self.document
-        document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
-        return replace(self, caller=replace(self.caller, state=state), document=document)
+        type_ = state.schema.types[self.type.uid]
+        document = _document(state.snapshot, type_, old.document_id, old.locale, old.status)
+        return replace(self, caller=replace(self.caller, state=state), type=type_, document=document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,12 @@ def read_source(site: Site, file: SourceFile, commit: str = "") -> Source:
 
     Raises ConflictError if the file is not valid text. Also raises NotFoundError, StorageError or LimitError.
     """
+    path = file.document.path
+    return _source(file, _read_in_commit(site, path, commit) if commit else _read_on_disk(site, path))
+
+
+def _source(file: SourceFile, text: str) -> Source:
     document, type_ = file.document, file.type
-    text = _read_in_commit(site, document.path, commit) if commit else _read_on_disk(site, document.path)
     file.caller.budget.allow(len(text))
     source = mask_text(file.caller.state.schema, type_, document.path, text)
     problem, others = None, ""
@@ -129,8 +136,8 @@ def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[Fil
 
 def replace_source(
     writes: Writes, file: SourceFile, new: NewSource, message: str = ""
-) -> tuple[SourceFile, str]:
-    """Replace the text of a file. Return the changed file and the id of the commit.
+) -> tuple[SourceFile, Source, str]:
+    """Replace the text of a file. Return the changed file, its source and the id of the commit.
 
     Raises the errors of `server.write.source.replace_source` and `Writes.save`.
     """
@@ -138,8 +145,16 @@ def replace_source(
     def addressed(document_id: str) -> list[Key]:
         return [(file.type.uid, document_id)]
 
-    outcome = writes.save(file.caller, prepare, _request(file, new), addressed, message=message)
-    return file.in_state(outcome.state), outcome.commit
+    made: list[Write] = []
+    recording = recording_files(prepare, made)
+    outcome = writes.save(file.caller, recording, _request(file, new), addressed, message=message)
+    changed = file.in_state(outcome.state)
+    # Without limits: the response must not be an error after a write, and the text is at most 1 MB.
+    changed = replace(changed, caller=replace(changed.caller, budget=UNLIMITED))
+    text = next((decode(one.data) for one in made if one.data and one.path == changed.document.path), None)
+    commit = outcome.commit if file.caller.branch else ""
+    source = read_source(writes.site, changed, commit) if text is None else _source(changed, text)
+    return changed, source, outcome.commit
 
 
 def _request(file: SourceFile, new: NewSource) -> SourceRequest:

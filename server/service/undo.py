@@ -45,7 +45,6 @@ def undo_write(
     prepare = restore_schemas if changes_schema(record.permits) else restore
     outcome = writes.save(caller, prepare, restoration, message=message or DEFAULT_MESSAGE, permits=permits)
     folder.forget(id_)
-    # In a large site, a write does not read the configuration again by itself.
     if configuration := tuple(path for path in outcome.result if path.startswith((f"{TYPES}/", FILE))):
-        writes.site.refresh(configuration)
+        writes.refresh_configuration(configuration)
     return replace(outcome, result=tuple(filter(may_see, outcome.result)))

@@ -258,8 +258,7 @@ def make_change(
         None if change.verb is Verb.CHANGE else lambda _: _replacing_state(root, database, change, secret)
     )
     outcome = writes.save(caller, _prepare, change, message=message, around=around)
-    # In a large site, a write does not read the configuration again by itself.
-    writes.site.refresh((FILE,))
+    writes.refresh_configuration((FILE,))
     # Another program could have changed the file again.
     state, written = writes.site.state, parse_settings(outcome.result[1]).settings.webhooks
     webhook = next((webhook for webhook in written if webhook.name == change.name), None)

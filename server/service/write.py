@@ -1,5 +1,6 @@
 """Writes of documents: permissions, preparation, saving and rendering."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Generic, TypeVar
 
 from server.auth.permissions import Actor, require_branch, require_source
 from server.documents.path_rules import Layout
-from server.errors import RESPONSE_ERRORS, ValidationError
+from server.errors import RESPONSE_ERRORS, ApiError, ValidationError
 from server.events.presence import PUBLIC_ACTOR
 from server.history.branching import Branches, BranchWriter
 from server.history.past import PastStates
@@ -39,6 +40,8 @@ from server.write import prepare
 from server.write.context import Context
 from server.write.request import BatchRequest
 from server.write.undo import UndoneDocument, describe_claim, undone_documents
+
+log = logging.getLogger("bifolio")
 
 Request = TypeVar("Request")
 Made = TypeVar("Made")
@@ -190,7 +193,7 @@ class Writes:
 
         made: list[Write] = []
         if command.diff:
-            act = _recording_files(act, made)
+            act = recording_files(act, made)
         permits = tuple(map(_permit, writes)) if command.undo else ()
         outcome = self.save(caller, act, batch, addressed, message=command.message, permits=permits)
         documents = [
@@ -249,6 +252,17 @@ class Writes:
             UndoFolder(self.site.root).forget(undo_recorder.id)
             return None
         return UndoOffer(undo_recorder.id, undo_recorder.expires)
+
+    def refresh_configuration(self, paths: Collection[str]) -> None:
+        """Read configuration files again after they were written.
+
+        In a large site, a write does not do so by itself. If this fails, the files are read later, because
+        the response to a write must not be an error.
+        """
+        try:
+            self.site.refresh(paths)
+        except ApiError as error:
+            log.warning("%s: the new configuration can't be read yet: %s", self.site.root, error)
 
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
@@ -320,7 +334,9 @@ def _nested(outer: Around, inner: Around) -> Around:
     return around
 
 
-def _recording_files(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Request, Made]:
+def recording_files(prepare: Prepare[Request, Made], made: list[Write]) -> Prepare[Request, Made]:
+    """Return a `prepare` function that also stores its writes in `made`."""
+
     def noting(request: Request, context: Context) -> Made:
         result = prepare(request, context)
         made[:] = context.changeset.writes()

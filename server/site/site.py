@@ -305,11 +305,11 @@ class Site:
             raise ReadOnlySiteError()
         state, result, pending, writes = self._write(prepare, request, authorship)
         commit = self.committer.commit_up_to(pending, ignore_delay=authorship.prepared_merge is not None)
-        state = with_written_documents(self.current() if commit else state, self._contents, writes)
-        return state, result, commit
+        served = self.current() if commit else state
+        return with_written_documents(served, state, self._contents, writes), result, commit
 
-    def state_after(self, writes: Collection[Write]) -> State:
-        return with_written_documents(self.current(), self._contents, writes)
+    def state_after(self, writes: Collection[Write], before: State) -> State:
+        return with_written_documents(self.current(), before, self._contents, writes)
 
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, authorship: Authorship

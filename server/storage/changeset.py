@@ -176,7 +176,10 @@ class Changeset:
 
     def writes(self) -> list[Write]:
         """Return the files to write or delete. Unchanged files are left out."""
-        writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
+        writes = [
+            Write(path, None, self._signatures[path], source, source_size=_size_of(source))
+            for path, source in self._sources.items()
+        ]
         for path, text in self._texts.items():
             before = self._signatures[path]
             if text is None:
@@ -198,6 +201,13 @@ class Changeset:
         if path not in self._read:
             self._read[path], self._signatures[path] = self._files.read(path)
         return self._read[path]
+
+
+def _size_of(source: Path) -> int:
+    try:
+        return source.stat().st_size
+    except OSError:  # The write fails later, or the file is in a commit.
+        return 0
 
 
 def _refusal(path: str, error: OSError) -> ApiError:

@@ -67,6 +67,8 @@ def _digest(data: bytes) -> str:
 class Write:
     """New bytes for a file: `data`, or the bytes of the file `source`. If both are None, the file is deleted.
 
+    `source_size` is the size of `source` in bytes, or 0 if it is unknown.
+
     The write fails if the file no longer has the signature `before` or, if `read` is set, the bytes `read`.
     """
 
@@ -75,6 +77,7 @@ class Write:
     before: Signature | None  # None for a new file
     source: Path | None = None
     read: bytes | None = None  # None if unknown
+    source_size: int = 0
 
     @property
     def deletes(self) -> bool:

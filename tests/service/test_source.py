@@ -27,7 +27,7 @@ def test_a_text_is_read_tried_and_replaced(service: Service) -> None:
     assert change.action == "update"
     assert service.read("note", "fog")["title"] == "Fog"
 
-    after, commit = replace_source(service.writes, file, new, "Clear it up")
+    after, _, commit = replace_source(service.writes, file, new, "Clear it up")
     assert "Mist" in read_source(service.site, after).text
     assert service.read("note", "fog")["title"] == "Mist"
     assert git(service.root, "log", "-1", "--format=%H %s").strip() == f"{commit} Clear it up"

@@ -197,3 +197,19 @@ def test_the_message_of_a_command_is_that_of_its_commit(service: Service) -> Non
     said = git(service.root, "log", "-1", "--format=%an: %B")
     assert said.startswith("token:full: Say it otherwise\n")
     assert "Bifolio-Document: note/fog" in said
+
+
+def test_a_response_fits_the_schema_that_was_written(service: Service) -> None:
+    """The attribute is renamed after the request has been parsed, but before its write is prepared."""
+    caller, change = service.caller(), service.operation(Verb.UPDATE, "note", "fog", {"title": "Mist"})
+    fields = Operation(change.type, Verb.UPDATE, "fog", {"fields": ["title", "text"]}, {"title": "Haze"})
+    path = service.root / "content-types/note.json"
+    path.write_text(path.read_text().replace('"text"', '"a_text"'))
+    service.site.refresh()
+    [written] = service.write(change, caller=caller).documents
+    assert json.loads(written.render_within_limits().body)["data"]["title"] == "Mist"
+    [written] = service.write(fields, caller=caller).documents
+    shown = json.loads(written.render_within_limits().body)
+    assert (set(shown["data"]), shown["data"]["documentId"]) == ({"id", "documentId"}, "fog")
+    assert "The content type was changed during this write" in shown["meta"]["note"]
+    assert service.read("note", "fog")["title"] == "Haze"

@@ -11,7 +11,9 @@ from server.auth.permissions import Actor
 from server.site.commits.message import Authorship
 from server.site.site import Site
 from server.write import prepare
+from server.write.renaming.rename import RenameRequest, rename
 from server.write.request import Address, WriteRequest
+from server.write.uploads import uploading
 from tests.git import commit_all, git
 from tests.sites import collection, documents, load
 
@@ -19,6 +21,8 @@ FILES = {
     ".gitignore": ".bifolio/\n",
     **collection("tag", {"name": "string"}, format="json"),
     **documents("tags", red={"name": "Red"}),
+    "content/uploads/old.bin": "12345",
+    "content/uploads/old.bin.yaml": "documentId: oldfile\ncaption: Old\n",
 }
 WRITER = Actor("test", everything=True)
 EDITS: dict[str, Callable[[Path], Any]] = {
@@ -68,3 +72,41 @@ def write_and_edit(
     request = WriteRequest(address, WRITER, {"name": "Blue"})
     state, written, _ = site.write(Authorship("test", "Test", "test@example.org", around=keep), act, request)
     return state, written, paths
+
+
+WRITTEN_CAPTIONS = {"upload": "New", "describe": "Changed", "move": "Old"}
+
+
+@pytest.mark.parametrize("action", WRITTEN_CAPTIONS)
+@pytest.mark.parametrize("settings", ["", "git: {commit: each}\n"])
+def test_the_response_shows_a_file_that_was_deleted_before_the_server_read_it(
+    tmp_path: Path, settings: str, action: str
+) -> None:
+    site = load(tmp_path, {**FILES, "site.yaml": settings})
+    if settings:
+        commit_all(tmp_path)
+        site.refresh()
+    source, uploads = tmp_path / ".bifolio/incoming.bin", tmp_path / "content/uploads"
+    source.write_text("12345")
+
+    @contextmanager
+    def delete_files(_: Any) -> Iterator[None]:
+        yield
+        for path in uploads.iterdir():
+            path.unlink()
+
+    authorship = Authorship("test", "Test", "test@example.org", around=delete_files)
+    if action == "upload":
+        received = uploading.ReceivedFile(source, "new.bin", {"caption": "New"})
+        state, (path,), _ = site.write(authorship, uploading.upload, uploading.Upload((received,), WRITER))
+    elif action == "describe":
+        change = uploading.FileChange("oldfile", {"caption": "Changed"})
+        state, path, _ = site.write(authorship, uploading.change_file, change)
+    else:
+        path = "content/uploads/moved.bin"
+        state, _, _ = site.write(authorship, rename, RenameRequest("content/uploads/old.bin", path))
+    file = state.snapshot.media[path.removeprefix("content/uploads/")]
+    assert file.get("caption") == WRITTEN_CAPTIONS[action]
+    assert (action == "upload") == (file.document_id != "oldfile")
+    if action != "describe":  # The size of a file that was not written is unknown.
+        assert file.get("size") == 0.01

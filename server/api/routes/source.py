@@ -1,7 +1,6 @@
 """Handlers for `/source`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from flask import Response, request
@@ -17,11 +16,11 @@ from server.api.routes.write_requests import (
     required_if_match,
 )
 from server.errors import ValidationError
-from server.index.budget import UNLIMITED
 from server.service.cache_tags import tag_of
 from server.service.render import dumps
 from server.service.source import (
     NewSource,
+    Source,
     SourceFile,
     find_source,
     read_source,
@@ -58,22 +57,22 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
         new = _new_source(read_body(request))
         if is_dry_run():
             return answer_files(try_source(writes, file, new))
-        file, commit = replace_source(writes, file, new, commit_message(request))
-        # Without limits: the response must not be an error after a write, and the text is at most 1 MB.
-        file = replace(file, caller=replace(file.caller, budget=UNLIMITED))
-        return add_commit_header(shown(file, commit if file.caller.branch else ""), commit)
+        file, source, commit = replace_source(writes, file, new, commit_message(request))
+        return add_commit_header(shown(file, source), commit)
 
     @handles("findSingleSource")
     def single(api_id: str) -> Response:
-        return shown(find(api_id, ""))
+        return read(find(api_id, ""))
 
     @handles("findDocumentSource")
     def one(api_id: str, document_id: str) -> Response:
-        return shown(find(api_id, document_id))
+        return read(find(api_id, document_id))
 
-    def shown(file: SourceFile, commit: str = "") -> Response:
-        source, document = read_source(site, file, commit or requested_commit(request)), file.document
-        problem = source.problem
+    def read(file: SourceFile) -> Response:
+        return shown(file, read_source(site, file, requested_commit(request)))
+
+    def shown(file: SourceFile, source: Source) -> Response:
+        document, problem = file.document, source.problem
         data = {
             "path": document.path,
             "locale": document.locale,

@@ -205,7 +205,9 @@ class Arbiter:
                 if made.commit:
                     at = replace(push_base, head=link.head)
                     attempt.run(partial(self._put_in_place, at, made, attempt, dict(written)))
-                attempt.end_with((self.site.state_after(attempt.writes), attempt.result, made.commit))
+                attempt.end_with(
+                    (self.site.state_after(attempt.writes, attempt.state), attempt.result, made.commit)
+                )
             except Exception as error:
                 attempt.fail(error)
             written.update((write.path, write.data) for write in attempt.writes)

@@ -51,6 +51,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         self.since = time.monotonic()
         self.until = self.since + WRITE_TIMEOUT_S
         self.writes: list[Write] = []
+        self.state = site.state
         self._first, self._begun = BaseVersions(), ""
         self._outcome: tuple[State, Result, str] | Exception = BusyError()
 
@@ -69,6 +70,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         first = self._first if self._begun or not chain else BaseVersions()
         if self._begun:
             first.start_retry()
+        self.state = self.site.state
         self.writes, self.result = self.site.preview(
             self.prepare, self.request, SpeculativeWrite(first, chain)
         )

@@ -15,7 +15,7 @@ from server.query.ast import Query
 from server.schema.model import UPLOAD
 from server.service.document_write import Verb, require_write
 from server.service.dry_run import FileChange
-from server.service.media.uploads import MAY_DELETE, MAY_UPLOAD, find_file, render
+from server.service.media.uploads import MAY_DELETE, MAY_UPLOAD, find_file, render, written_file
 from server.service.read import Caller
 from server.service.renaming import rename_message
 from server.service.undo_permission import file_visibility
@@ -57,7 +57,7 @@ def move_file(
     message_ = message or partial(rename_message, request)
     outcome = writes.save(caller, _permitted(caller), request, message=message_, permits=permits)
     renamed, state = outcome.result, outcome.state
-    file = state.snapshot.media[media_key(request.new) or ""]
+    file = written_file(state, request.new)
     # Without limits: the response must not be an error after a write.
     after = replace(caller, state=state, budget=UNLIMITED)
     shown = render(after, Query(state.schema.types[UPLOAD]), [file])[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 from server.auth.query_permissions import narrow_query
 from server.documents.document import Document
-from server.errors import NotFoundError
+from server.errors import BusyError, NotFoundError, StorageError
 from server.index.budget import UNLIMITED
 from server.index.dangling import MEDIA, Key
 from server.index.find import Listing, find
@@ -95,21 +95,29 @@ class Uploads:
         return replace(change, file=replace(change.file, stored=stored))
 
     def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
-        state = outcome.state if caller.branch else _wait_for_variants(self._site, outcome.state, paths)
-        files = [state.snapshot.media[media_key(path) or ""] for path in paths]
+        media = dict[str, Document]() if caller.branch else _wait_for_variants(self._site, paths)
+        files = [media.get(path) or written_file(outcome.state, path) for path in paths]
         # Without limits: the response must not be an error after a write, and the files are described by
         # the request, whose size is limited.
-        shown = replace(caller, state=state, budget=UNLIMITED)
-        bodies = render(shown, Query(state.schema.types[UPLOAD]), files)
+        shown = replace(caller, state=outcome.state, budget=UNLIMITED)
+        bodies = render(shown, Query(outcome.state.schema.types[UPLOAD]), files)
         return StoredFiles(bodies, outcome.commit, outcome.undo)
 
 
-def _wait_for_variants(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    deadline = time.monotonic() + SCALING_TIMEOUT_S
+def written_file(state: State, path: str) -> Document:
+    """Return a media file that was written. `state` is the state that the write returned."""
+    return state.snapshot.media[media_key(path) or ""]
+
+
+def _wait_for_variants(site: Site, paths: tuple[str, ...]) -> Mapping[str, Document]:
+    """Resize images, and return the files by path. Files that have been deleted since are left out."""
+    deadline, state = time.monotonic() + SCALING_TIMEOUT_S, site.state
     for path in paths:
         if time.monotonic() < deadline:
-            state = site.scale(path)
-    return state
+            with suppress(BusyError, StorageError):  # Jobs resize the image later.
+                state = site.scale(path)
+    found = {path: state.snapshot.media.get(media_key(path) or "") for path in paths}
+    return {path: file for path, file in found.items() if file}
 
 
 def _media_keys(paths: Iterable[str]) -> list[Key]:

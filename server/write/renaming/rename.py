@@ -268,7 +268,8 @@ def _move(context: Context, files: Mapping[str, str]) -> None:
             raise ConflictError(f"{new} already exists")
         if os.path.islink(changeset.root / old):
             raise ConflictError(f"{old} is a symbolic link; rename it by hand")
-        if old in texts:
+        # As a text, a description is still known if the new files disappear before they can be read.
+        if old in texts or (upload_path(old) and old.endswith(SIDECAR_SUFFIX)):
             changeset.put(new, changeset.text(old))
         else:
             changeset.put_file(new, changeset.root / old)
