@@ -28,3 +28,12 @@ def fake_git(patch: pytest.MonkeyPatch, folder: Path, **instead: str) -> None:
 def failing_git(patch: pytest.MonkeyPatch, folder: Path, *commands: str) -> None:
     """Make git commands fail as if the repository were damaged."""
     fake_git(patch, folder, **dict.fromkeys(commands, "echo 'fatal: it is damaged' >&2; exit 128"))
+
+
+def killed_ref_update(root: Path, *locks: str, empty: bool = False) -> str:
+    """Return lines that kill `git update-ref` once, after it has locked HEAD and the refs `locks`."""
+    folder = root / ".git"
+    commit = "" if empty else "read verb ref commit rest; printf '%s\\n' $commit"
+    branches = "".join(f"cp {folder}/content {folder}/{lock}.lock; " for lock in locks)
+    fill = f"{commit or ':'} >{folder}/content; : >{folder}/HEAD.lock; {branches}"
+    return f"if mkdir {folder}/killed; then {fill} kill -9 $$; fi"

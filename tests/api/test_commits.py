@@ -22,11 +22,11 @@ import pytest
 from server.auth.users import Users
 from server.errors import BusyError
 from server.site.commits import committing, grouping
-from server.storage.git import index
+from server.storage.git import ref_updates
 from server.write.context import Context
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
-from tests.git_programs import GIT, fake_git
+from tests.git_programs import GIT, fake_git, killed_ref_update
 from tests.killing import DONE, KILLED, killed_at
 from tests.servers import free_port, kill_all, serving, start, wait
 from tests.sites import Answer, Api, collection, documents, make, opened, write, write_to
@@ -651,10 +651,67 @@ def test_git_is_killed_while_it_moves_the_branch(
     api.site.refresh()
     api.site.committer.commit_due()  # The git command may still be running.
     assert (len(api.site.committer.queue.pending()), locks[1].exists()) == (1, True)
-    monkeypatch.setattr(index, "REF_LOCK_AGE_S", 0.0)
+    monkeypatch.setattr(ref_updates, "REF_LOCK_AGE_S", 0.0)
     api.site.committer.commit_due()
     assert git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n'
     assert status(api.root) == ""
+    sound(api.root)
+
+
+def test_only_git_is_killed_while_it_moves_the_branch(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulate that git alone is killed because memory runs out. The server must remove its locks."""
+    api = made()
+    with monkeypatch.context() as patch:
+        fake_git(patch, api.root / ".git/programs", update_ref=killed_ref_update(api.root, "refs/heads/main"))
+        commit = rename(api, "New").headers["Bifolio-Commit"]
+    assert (api.root / ".git/killed").exists()
+    assert not list((api.root / ".git").rglob("*.lock"))
+    assert commit == head(api.root)
+    assert status(api.root) == ""
+    sound(api.root)
+
+
+def test_git_is_killed_before_it_writes_to_its_locks(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An empty lock can belong to another git command, so the server removes it only later."""
+    api = made()
+    locks = [api.root / ".git" / name for name in ("HEAD.lock", "refs/heads/main.lock")]
+    with monkeypatch.context() as patch:
+        script = killed_ref_update(api.root, "refs/heads/main", empty=True)
+        fake_git(patch, api.root / ".git/programs", update_ref=script)
+        assert rename(api, "New").headers["Bifolio-Commit"] == "pending"
+    api.site.committer.commit_due()
+    assert [lock.exists() for lock in locks] == [True, True]
+    monkeypatch.setattr(ref_updates, "REF_LOCK_AGE_S", 0.0)
+    opened(api.root).committer.commit_due()  # also after a restart
+    assert git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n'
+    assert status(api.root) == ""
+    sound(api.root)
+
+
+@pytest.mark.parametrize("is_older", [True, False])
+def test_the_lock_of_another_git_command_is_kept_when_git_is_killed(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, is_older: bool
+) -> None:
+    api = made()
+    lock, kill = api.root / ".git/refs/heads/main.lock", killed_ref_update(api.root)
+    with monkeypatch.context() as patch:
+        if is_older:
+            lock.write_text("")
+            os.utime(lock, (time.time() - 3600,) * 2)
+        else:
+            kill = f"echo {'1' * 40} >{lock}; {kill}"
+        fake_git(patch, api.root / ".git/programs", update_ref=kill)
+        assert rename(api, "New").headers["Bifolio-Commit"] == "pending"
+    monkeypatch.setattr(ref_updates, "REF_LOCK_AGE_S", 0.0)
+    api.site.committer.commit_due()
+    assert lock.exists()
+    lock.unlink()
+    api.site.committer.commit_due()
+    assert api.site.committer.queue.pending() == []
     sound(api.root)
 
 

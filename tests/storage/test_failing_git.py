@@ -37,7 +37,7 @@ from server.storage.git.tree import (
 )
 from server.storage.git.uncommitted import changed_paths, staged_renames, uncommitted_changes
 from tests.git import commit_all, git
-from tests.git_programs import failing_git
+from tests.git_programs import failing_git, fake_git
 from tests.sites import write
 from tests.storage.test_branch_commit import SIGNED, head
 
@@ -255,3 +255,13 @@ def test_a_checkout_says_why_it_failed(root: Path, damage: Damage) -> None:
         checkout(root, commit),
     ):
         pass
+
+
+def test_a_branch_is_moved_although_git_is_killed_once(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, commit = root / ".git/refs/heads/new.lock", head(root)
+    kill = f"if mkdir {root}/.git/killed; then echo {commit} >{lock}; kill -9 $$; fi"
+    fake_git(monkeypatch, tmp_path_factory.mktemp("programs"), update_ref=kill)
+    assert move_branch(root, "new", commit, "", "create")
+    assert (branch_commit(root, "new"), lock.exists()) == (commit, False)

@@ -34,8 +34,9 @@ from server.site.commits.message import Authorship, PreparedMerge
 from server.storage.changeset import Changeset
 from server.storage.files import Signature
 from server.storage.git.checkout import blocking_files, is_identical_on_disk, write_files
-from server.storage.git.refs import checked_out_branch, head_commit
-from server.storage.git.repository import GitFile, Repository, Tree
+from server.storage.git.ref_updates import find_ref_lock
+from server.storage.git.refs import BRANCH_PREFIX, checked_out_branch, head_commit
+from server.storage.git.repository import GitFile, Repository, Tree, git_folder, operation_in_progress
 from server.storage.git.tree import changed_files
 from server.storage.git.uncommitted import staged_files_in_the_way
 from server.storage.temporary import temporary_folder
@@ -157,7 +158,7 @@ class Takeover:
     def _commit_queued_writes(self) -> None:
         """Commit all queued writes.
 
-        Raises RemoteMergeError if a merge has been started with git, but is not committed yet.
+        Raises RemoteMergeError if a merge can't be committed yet.
         """
         self.site.recover()
         committer = self.site.committer
@@ -165,7 +166,19 @@ class Takeover:
             committer.commit_due()
         committer.flush()
         if any(write.joins for write in committer.queue.pending()):
-            raise RemoteMergeError("A merge has been started with git, but is not committed yet")
+            raise RemoteMergeError(self._reason_for_waiting())
+
+    def _reason_for_waiting(self) -> str:
+        branch = checked_out_branch(self.root)
+        if lock := find_ref_lock(self.root, BRANCH_PREFIX + branch, ref_name(branch)):
+            return (
+                f"git can't move the branch, because {lock} exists; if no git command is running in the "
+                "repository, delete this file"
+            )
+        folder = git_folder(self.root)
+        if folder and (operation := operation_in_progress(folder)):
+            return f"{operation[0].upper()}{operation[1:]} has been started with git, but is not finished yet"
+        return "An earlier commit is still waiting; see the server's log"
 
     # --- files -----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from server.storage.git.command import git, git_as_owner
+from server.storage.git.ref_updates import recorded_ref_update
 from server.storage.git.refs import ref_commit
 
 _INTEGRATED_REF, _BEFORE_REF = "refs/bifolio/remote", "refs/bifolio/before"
@@ -19,7 +20,7 @@ def last_commit(root: Path, branch: str) -> str:
 
 def set_last_commit(root: Path, branch: str, commit: str) -> None:
     if last_commit(root, branch) != commit:
-        git_as_owner(root, "update-ref", ref_name(branch), commit)
+        _create_or_move(root, ref_name(branch), commit)
 
 
 def create_backup_ref(root: Path, branch: str, commit: str) -> str:
@@ -32,5 +33,10 @@ def create_backup_ref(root: Path, branch: str, commit: str) -> str:
         return existing
     timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     name = f"{_BEFORE_REF}/{branch}/{timestamp}-{commit[:10]}"
-    git_as_owner(root, "update-ref", name, commit)
+    _create_or_move(root, name, commit)
     return name
+
+
+def _create_or_move(root: Path, name: str, commit: str) -> None:
+    with recorded_ref_update(root, {name: commit}):
+        git_as_owner(root, "update-ref", name, commit)

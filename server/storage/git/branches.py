@@ -8,8 +8,9 @@ from pathlib import Path
 
 from server.errors import GitBusyError, GitError
 from server.storage.files import file_mark_of
-from server.storage.git.command import git, git_or_fail
+from server.storage.git.command import git, git_or_fail, was_git_killed
 from server.storage.git.full_disk import storage_errors
+from server.storage.git.ref_updates import recorded_ref_update
 from server.storage.git.refs import (
     BRANCH_PREFIX,
     COMMIT_ID,
@@ -128,7 +129,8 @@ def move_branch(root: Path, name: str, commit: str, before: str, reason: str) ->
     """
     nothing = "0" * len(commit)
     options = ("-m", f"bifolio: {reason}", "--create-reflog")
-    return _update_ref(root, name, before, (*options, BRANCH_PREFIX + name, commit, before or nothing))
+    arguments = (*options, BRANCH_PREFIX + name, commit, before or nothing)
+    return _update_ref(root, name, before, arguments, after=commit)
 
 
 def delete_branch(root: Path, name: str, commit: str) -> bool:
@@ -144,24 +146,25 @@ def delete_branch(root: Path, name: str, commit: str) -> bool:
     return is_deleted
 
 
-def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str]) -> bool:
-    """Run `git update-ref`.
+def _update_ref(root: Path, name: str, before: str, arguments: Sequence[str], *, after: str = "") -> bool:
+    """Run `git update-ref`. `after` is the branch's new commit, or "" if the branch is deleted.
 
     Return False if the branch is not at `before`, or if its name conflicts with another branch.
     """
     deadline = time.monotonic() + BRANCH_LOCK_TIMEOUT_S
     while True:
         try:
-            with storage_errors():
+            with storage_errors(), recorded_ref_update(root, {BRANCH_PREFIX + name: after}):
                 git_or_fail(root, "update-ref", *arguments)
             return True
         except GitError as error:
+            is_killed = was_git_killed()
             is_locked = ".lock': File exists" in error.message  # Another process is moving the branch.
             if is_locked:
                 wait_for_branch_lock(root, name, deadline)
             if branch_commit(root, name) != before or (not before and _is_in_the_way(root, name)):
                 return False
-            if not is_locked or time.monotonic() > deadline:
+            if not (is_locked or is_killed) or time.monotonic() > deadline:
                 raise
 
 

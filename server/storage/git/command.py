@@ -89,6 +89,7 @@ _NOISE = re.compile(
 class _CommandStatistics(threading.local):
     seconds = 0.0  # how long the thread has waited for git commands
     last_process_id = 0
+    was_killed = False  # whether the thread's last git command was killed
 
 
 _commands = _CommandStatistics()
@@ -96,6 +97,11 @@ _commands = _CommandStatistics()
 
 def last_git_process_id() -> int:
     return _commands.last_process_id
+
+
+def was_git_killed() -> bool:
+    """Return True if this thread's last git command was ended by a signal."""
+    return _commands.was_killed
 
 
 def seconds_in_git() -> float:
@@ -246,6 +252,7 @@ def _run(
     command can't be started.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
+    _commands.was_killed = False
     # Run in its own session, so that signals such as Ctrl-C reach only the server.
     process = subprocess.Popen(
         command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
@@ -260,6 +267,7 @@ def _run(
         raise
     finally:
         _commands.seconds += time.monotonic() - began
+        _commands.was_killed = (process.returncode or 0) < 0
     return process.returncode, output or b"", errors
 
 
@@ -299,7 +307,10 @@ def object_environment(objects: Path) -> dict[str, str]:
 def _reason(stderr: bytes, status: int) -> str:
     lines = stderr.decode(errors="replace").splitlines()
     kept = [line for line in takewhile(_is_no_usage, lines) if not _NOISE.match(line)] or lines
-    reason = " ".join(" ".join(kept).split()) or f"exit status {status} without an error message"
+    ending = (
+        f"exit status {status} without an error message" if status >= 0 else f"killed by signal {-status}"
+    )
+    reason = " ".join(" ".join(kept).split()) or ending
     return reason[:MAX_REASON_CHARS]
 
 

@@ -10,16 +10,15 @@ from types import MappingProxyType
 
 from server.errors import CommitError
 from server.storage.files import FileMark, file_mark_of
-from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
-from server.storage.git.repository import GitFile, Repository, Tree, git_lock, is_stale_lock, location
+from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner, was_git_killed
+from server.storage.git.ref_updates import has_ref_records, recorded_ref_update, remove_left_ref_locks
+from server.storage.git.refs import BRANCH_PREFIX, checked_out_branch
+from server.storage.git.repository import GitFile, Repository, Tree, git_lock, is_stale_lock
 
 _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # file names in the repository's folder
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
 Identity = tuple[int, int] | None  # a file's device and inode
 _POLL_INTERVAL_S = 0.01
-# If a lock on a branch is older than this, it was left by a killed process, because git holds such locks for
-# only milliseconds.
-REF_LOCK_AGE_S = 2.0
 MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes change it.
 
 
@@ -46,7 +45,15 @@ class LockedIndex:
         lines += [f"update {name} {to}" for name, to in other_refs.items()]
         stdin = "".join(f"{line}\n" for line in lines).encode()
         command = ("update-ref", "-m", "bifolio: commit", "--stdin")
-        git_as_owner(self.repository.root, *command, stdin=stdin, environment=environment)
+        branch = checked_out_branch(self.repository.root)
+        refs = {"HEAD": commit, **({BRANCH_PREFIX + branch: commit} if branch else {}), **other_refs}
+        try:
+            with recorded_ref_update(self.repository.root, refs):
+                git_as_owner(self.repository.root, *command, stdin=stdin, environment=environment)
+        except CommitError as error:
+            if was_git_killed():
+                raise CommitError(str(error), overtaken=True) from error
+            raise
         self.replace()
 
     def replace(self) -> None:
@@ -90,40 +97,23 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_hold_own_lock(folder: Path) -> bool:
-    """Return True if a Bifolio process may hold the index lock, or may have been killed while holding it."""
-    return (folder / _INDEX_COPY).exists()
+    """Return True if Bifolio may hold the index lock or a ref's lock, or was killed while holding it."""
+    return (folder / _INDEX_COPY).exists() or has_ref_records(folder)
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the locks of a Bifolio process that was killed.
+    """Remove the locks of Bifolio processes and git commands that were killed.
 
     Raises CommitError if git may be moving a branch.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
+    remove_left_ref_locks(repository.root)
     if _is_left(copy, lock):
-        _remove_ref_locks(repository, lock)
         lock.unlink()
-    elif (own := repository.folder / OWN_INDEX).exists():
-        _remove_ref_locks(repository, own)
     for name in (_INDEX_COPY, OWN_INDEX):
         (repository.folder / name).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             (repository.folder / f"{name}.lock").unlink()
-
-
-def _remove_ref_locks(repository: Repository, since: Path) -> None:
-    # A power failure can also stop git itself while it moves a branch. git never removes the locks that this
-    # leaves.
-    place = location(repository.root)
-    branch_locks = (place.common / "refs/heads").rglob("*.lock") if place else ()
-    for lock in (repository.folder / "HEAD.lock", *branch_locks):
-        with suppress(FileNotFoundError):
-            locked_ns = lock.stat().st_mtime_ns
-            if locked_ns < since.stat().st_ctime_ns:
-                continue
-            if 0 <= time.time_ns() - locked_ns < REF_LOCK_AGE_S * 1e9:
-                raise CommitError(f"a git command has locked a branch ({lock})", overtaken=True)
-            lock.unlink()
 
 
 def is_own_lock(folder: Path) -> bool:

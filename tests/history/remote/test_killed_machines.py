@@ -18,9 +18,13 @@ from pathlib import Path
 
 import pytest
 
+from server.errors import CommitError
+from server.history.remote.last_integrated import set_last_commit
 from tests.git import git
+from tests.git_programs import fake_git, killed_ref_update
 from tests.history.remote.machines import Machines, at_remote, head, hook, machines
 from tests.servers import free_port, is_free, kill_all, start, stop, wait
+from tests.sites import write
 from tests.torture import SEED
 from tests.waiting import until
 
@@ -156,3 +160,50 @@ def test_confirmed_writes_are_at_the_remote(tmp_path: Path, push: str) -> None:
         trees = {git(server.root, "rev-parse", "HEAD^{tree}") for server in servers}
         assert trees == {git(made.bare, "rev-parse", "main^{tree}")}
         assert git(made.bare, "fsck", "--connectivity-only") is not None
+
+
+def test_only_git_is_killed_while_it_serves_a_pushed_commit(
+    two: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, folder = two["a"], two["a"].root / ".git"
+    with monkeypatch.context() as patch:
+        script = killed_ref_update(api.root, "refs/bifolio/remote/main", "refs/heads/main")
+        write(api.root, {".git/refs/bifolio/remote/.keep": ""})
+        fake_git(patch, folder / "programs", update_ref=script)
+        assert api.put("/api/notes/one", {"title": "Uno"}).status == 200
+    assert (folder / "killed").exists()
+    assert not list(folder.rglob("*.lock"))
+    assert api.put("/api/notes/one", {"title": "Eins"}).status == 200
+    assert two.tip == head(api.root) == head(api.root, "refs/bifolio/remote/main")
+    assert git(api.root, "status", "--short") == ""
+
+
+def test_only_git_is_killed_while_it_records_the_remote_commit(
+    two: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, lock = two["a"], two["a"].root / ".git/refs/bifolio/remote/main.lock"
+    write(api.root, {".git/refs/bifolio/remote/.keep": ""})
+    commit = head(api.root)
+    with monkeypatch.context() as patch:
+        script = f"echo {commit} >{lock}; kill -9 $$"
+        fake_git(patch, api.root / ".git/programs", update_ref=script)
+        with pytest.raises(CommitError, match="killed by signal 9"):
+            set_last_commit(api.root, "main", commit)
+    assert not lock.exists()
+    set_last_commit(api.root, "main", commit)
+    assert head(api.root, "refs/bifolio/remote/main") == commit
+
+
+def test_a_lock_that_blocks_writes_is_named(two: Machines) -> None:
+    api, lock = two["a"], two["a"].root / ".git/HEAD.lock"
+    lock.write_text("")
+    assert api.put("/api/notes/one", {"title": "Uno"}).headers["Bifolio-Commit"] == two.tip
+    answer = api.put("/api/notes/one", {"title": "Eins"})
+    assert (answer.status, answer.error["message"]) == (
+        409,
+        "git can't move the branch, because .git/HEAD.lock exists; if no git command is running in the "
+        "repository, delete this file",
+    )
+    lock.unlink()
+    assert api.put("/api/notes/one", {"title": "Eins"}).status == 200
+    assert two.tip == head(api.root)
