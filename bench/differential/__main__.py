@@ -67,18 +67,24 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.differential", description=__doc__)
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--reads", type=int, default=1000, help="how many, over all sites")
-    parser.add_argument("--writes", type=int, default=300, help="how many, over all sites")
-    parser.add_argument("--documents", type=int, default=10, help="of each content type")
-    parser.add_argument("--area", action="append", help="these areas alone, by a word of their name")
-    parser.add_argument("--site", action="append", help=f"these sites alone: {', '.join(SITES)}, random-N")
-    parser.add_argument("--case", type=int, action="append", help="the requests of these numbers alone")
+    parser.add_argument("--reads", type=int, default=1000, help="number of reads on all sites together")
+    parser.add_argument("--writes", type=int, default=300, help="number of writes on all sites together")
+    parser.add_argument("--documents", type=int, default=10, help="number of documents per content type")
     parser.add_argument(
-        "--causes", type=Path, help="a file for an example of each difference, declared or not"
+        "--area", action="append", help="test only areas with this name or word (can be repeated)"
     )
-    parser.add_argument("--replay", type=Path, help="answers of Strapi to play back instead of running it")
-    parser.add_argument("--record", type=Path, help="a file for the answers of Strapi, of one site")
-    parser.add_argument("--most", type=int, default=30, help="how many causes to print")
+    parser.add_argument("--site", action="append", help=f"test only this site: {', '.join(SITES)}, random-N")
+    parser.add_argument(
+        "--case", type=int, action="append", help="run only the read or conversation with this number"
+    )
+    parser.add_argument(
+        "--causes", type=Path, help="write an example of each difference, declared or not, to this file"
+    )
+    parser.add_argument(
+        "--replay", type=Path, help="use the recorded responses in this file instead of running Strapi"
+    )
+    parser.add_argument("--record", type=Path, help="write Strapi's responses for one site to this file")
+    parser.add_argument("--most", type=int, default=30, help="maximum number of causes to print")
     return parser
 
 

@@ -102,7 +102,7 @@ class Users:
 
     @contextmanager
     def locked(self) -> Iterator[dict[str, int]]:
-        """Context manager that prevents changes to users. Yields the number of users by role."""
+        """Prevent changes to users during the `with` block. Yields the number of users by role."""
         with self.engine.writing(lock_statement=_LOCK) as connection:
             yield _count_by_role(connection)
 

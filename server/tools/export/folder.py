@@ -111,7 +111,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return `path` unchanged, or raise ValueError if an export must not contain a file with this path."""
+    """Return `path` unchanged. Raises ValueError if an export must not contain a file with this path."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
