@@ -3,7 +3,7 @@
 import itertools
 import socket
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -44,6 +44,7 @@ class Attack:
     connections: int = CONNECTIONS
     opens_streams: bool = False
     reads: bool = True  # whether the client reads the responses
+    completes: bool = True  # whether the client sends whole bodies
 
 
 def status_of(connection: HTTPConnection, request: Request) -> int:
@@ -65,6 +66,8 @@ def run(attack: Attack, site: AttackSite, port: int, duration_s: float, first_nu
     """
     if attack.opens_streams:
         return _run_streams(port, duration_s)
+    if not attack.completes:
+        return _run_aborted(attack, site, port, duration_s, first_number)
     if not attack.reads:
         return _run_unread(attack, site, port, duration_s, first_number)
     statuses: Counter[int] = Counter()
@@ -137,6 +140,35 @@ def _run_unread(attack: Attack, site: AttackSite, port: int, seconds: float, fir
     return statuses
 
 
+def _run_aborted(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
+    # Of each body, the last byte is missing. The oldest connections are closed when too many are open.
+    opened, statuses, end = deque[socket.socket](), Counter[int](), time.monotonic() + seconds
+    for number in itertools.count(first):
+        if time.monotonic() > end:
+            break
+        request = attack.make(site, number)
+        body = request.body or b""
+        lines = [f"{name}: {value}" for name, value in request.headers.items()]
+        head = [
+            f"{request.method} {request.path} HTTP/1.1",
+            "Host: x",
+            f"Content-Length: {len(body)}",
+            *lines,
+        ]
+        try:
+            client = socket.create_connection((HOST, port), timeout=_TIMEOUT_S)
+            opened.append(client)
+            client.sendall("\r\n".join([*head, "", ""]).encode() + body[:-1])
+        except OSError:
+            pass
+        statuses[0] += 1
+        if len(opened) > attack.connections:
+            opened.popleft().close()
+    for client in opened:
+        client.close()
+    return statuses
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 
@@ -187,6 +219,10 @@ def _batch(site: AttackSite, number: int) -> object:
 def _login(site: AttackSite, number: int) -> Request:
     body = {"identifier": f"{NAME}{number}", "password": f"wrong {number}"}
     return Request("/api/auth/local", "POST", as_json(body), {"Content-Type": "application/json"})
+
+
+def _long_login(site: AttackSite, number: int) -> Request:
+    return Request("/api/auth/local", "POST", b"[" * 64_000, {"Content-Type": "application/json"})
 
 
 def _register(site: AttackSite, number: int) -> Request:
@@ -259,6 +295,7 @@ ATTACKS = (
     Attack("overview", _reads("/overview")),
     Attack("start page and studio", _reads("/studio")),
     Attack("logins", _login),
+    Attack("logins, aborted", _long_login, connections=scaled(1000, 4), completes=False),
     Attack("registrations", _register),
     Attack("unknown tokens", _tokens),
     Attack("restores, tried", _sends(

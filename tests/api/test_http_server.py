@@ -437,22 +437,26 @@ def test_a_body_counts_until_it_is_closed(tmp_path: Path) -> None:
         async def read(self) -> bytes:
             return self.parts.pop(0)
 
-    async def go(receiver: Receiver, size: int) -> Body:
-        return await receiver.receive(Sender(bytes(size)), size, 10**9)
+    async def receive_all() -> None:
+        receiver = Receiver(lambda: tmp_path)
 
-    receiver = Receiver(lambda: tmp_path)
-    large = [asyncio.run(go(receiver, 900_000)) for _ in range(80)]
-    in_memory = sum(isinstance(body.file, BytesIO) for body in large)
-    assert in_memory * 900_000 <= bodies.MAX_ALL_MEMORY_BYTES < (in_memory + 1) * 900_000
-    assert all(len(body.file.read()) == 900_000 for body in large)
-    receiver._room = 1_000_000
-    with pytest.raises(BusyError):
-        asyncio.run(go(receiver, 1_100_000))
-    for body in large:
-        body.close()
-    assert (receiver._room, receiver.in_memory) == (1_000_000 + 80 * 900_000, 0)
-    with asyncio.run(go(receiver, 1_100_000)) as body:
-        assert body.length == 1_100_000
+        async def go(size: int) -> Body:
+            return await receiver.receive(Sender(bytes(size)), size, 10**9)
+
+        large = [await go(900_000) for _ in range(80)]
+        in_memory = sum(isinstance(body.file, BytesIO) for body in large)
+        assert in_memory * 900_000 <= bodies.MAX_ALL_MEMORY_BYTES < (in_memory + 1) * 900_000
+        assert all(len(body.file.read()) == 900_000 for body in large)
+        receiver._room = 1_000_000
+        with pytest.raises(BusyError):
+            await go(1_100_000)
+        for body in large:
+            body.close()
+        assert (receiver._room, receiver.in_memory) == (1_000_000 + 80 * 900_000, 0)
+        with await go(1_100_000) as body:
+            assert body.length == 1_100_000
+
+    asyncio.run(receive_all())
 
 
 def test_large_bodies_leave_room_for_small_ones(tmp_path: Path) -> None:

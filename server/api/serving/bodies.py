@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Protocol
 
-from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
+from server.api.serving.free_memory import MemoryRelease
+from server.errors import ApiError, BadRequestError, BusyError, RequestTimeoutError, StorageError
 
 MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected unread.
 SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and for callers without permission.
@@ -20,6 +21,9 @@ MAX_RECEIVED_BYTES = 1024 * 1024 * 1024
 # Small bodies may exceed MAX_RECEIVED_BYTES by this much, which is enough for one small body on each
 # connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
+# Each time bodies with this total size have been removed from memory, it is returned to the operating system.
+# The C library kept 140 MB of 500 MB by itself.
+RELEASE_BYTES = 16 * 1024 * 1024
 PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts of a body.
 BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
 
@@ -38,12 +42,14 @@ class Receiver:
         self.folder = folder
         self._room = MAX_RECEIVED_BYTES
         self.in_memory = 0
+        self._freed_bytes = 0  # since a release was last scheduled
+        self._memory = MemoryRelease()
 
     async def receive(self, exchange: Exchange, length: int | None, max_bytes: int) -> "Body":
         """Receive a body. If it is larger than `max_bytes`, it is not received completely.
 
-        `length` is the length of the body in bytes, or None if the body is chunked. Raises ClientGone if the
-        client disconnects, and an ApiError if the body is invalid or can't be stored.
+        `length` is the length of the body in bytes, or None if the body is chunked. Raises an ApiError if the
+        body is incomplete, invalid or can't be stored.
         """
         body = Body(self)
         if length is not None and length > max_bytes:
@@ -55,7 +61,7 @@ class Receiver:
             if failure is not None:
                 raise failure
             if length is not None and body.length < length:
-                raise ClientGone
+                raise BadRequestError("The request body is shorter than its Content-Length")
             failed.pop_all()
         return body
 
@@ -70,6 +76,13 @@ class Receiver:
 
     def release(self, size: int) -> None:
         self._room += size
+
+    def free_memory(self, size: int) -> None:
+        self.in_memory -= size
+        self._freed_bytes += size
+        if self._freed_bytes >= RELEASE_BYTES:
+            self._freed_bytes = 0
+            self._memory.schedule()
 
 
 class Body:
@@ -96,11 +109,11 @@ class Body:
         file = TemporaryFile(dir=self._receiver.folder())  # noqa: SIM115
         file.write(memory.getbuffer())
         self.file = file
-        self._receiver.in_memory -= self._reserved
+        self._receiver.free_memory(self._reserved)
 
     def close(self) -> None:
         if isinstance(self.file, BytesIO):
-            self._receiver.in_memory -= self._reserved
+            self._receiver.free_memory(self._reserved)
         self._receiver.release(self._reserved)
         self._reserved = 0
         self.file.close()

@@ -28,7 +28,7 @@ from server.api.serving.heads import (
     with_escaped_target,
 )
 from server.api.serving.sockets import unacknowledged_bytes_of
-from server.errors import ApiError, BadRequestError, ClientGone
+from server.errors import BadRequestError
 
 HEAD_TIMEOUT_S = 30.0  # Maximum time for a request's head, and between two requests.
 MAX_PIPELINED_REQUESTS = 64  # Further requests are not parsed yet.
@@ -43,6 +43,7 @@ MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of p
 LINGER_TIMEOUT_S = 2.0  # How long a closing connection continues to read.
 STALL_TIMEOUT_S = 60.0  # How long a client may go without reading any of a response.
 _BODILESS_STATUSES = (204, 304)
+_INCOMPLETE_BODY = "The request body is incomplete, or its chunks are malformed"
 
 
 class Server(Protocol):
@@ -350,7 +351,7 @@ class Connection(asyncio.BufferedProtocol):
     def _leave(self) -> None:
         self._is_last = True
         if self._receiving is not None:
-            self._receiving.break_off(ClientGone())
+            self._receiving.break_off()
             self._receiving = None
         for exchange in (self._turn, *self._waiting):
             if exchange is not None:
@@ -380,9 +381,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._receiving is None:
             self._refusal = status
             return
-        self._receiving.break_off(
-            BadRequestError("The request body is incomplete, or its chunks are malformed")
-        )
+        self._receiving.break_off()
 
     def _close(self) -> None:
         self._is_last = True
@@ -412,10 +411,9 @@ class Exchange:
     # Defaults that rarely change. Setting them in `__init__` would take 0.5 µs for each request.
     has_client_left = False  # whether the client has disconnected
     on_client_left: Callable[[], None] | None = None  # called when the client disconnects
-    _received = _discards = _ignores = _chunked = _closes = _is_read = False
+    _received = _discards = _ignores = _chunked = _closes = _is_read = _is_broken_off = False
     _body: bytearray | None = None  # received, but not read yet
     _unread = 0
-    _failure: ApiError | ClientGone | None = None
     _reader: asyncio.Future[None] | None = None
 
     def __init__(self, connection: Connection, environ: Environ, version: str, *, keeps_alive: bool) -> None:
@@ -447,23 +445,26 @@ class Exchange:
         self._received = True
         self._wake()
 
-    def break_off(self, failure: ApiError | ClientGone) -> None:
+    def break_off(self) -> None:
+        """Stop receiving the body, which is malformed or will never be complete."""
         self._keeps_alive = False
-        self._failure = self._failure or failure
+        self._is_broken_off = True
         self._wake()
 
     async def read(self) -> bytes:
         """Return the next bytes of the body, or b"" at its end.
 
-        Raises BadRequestError if the request is malformed, and ClientGone if the client has disconnected.
+        Raises BadRequestError if the body is malformed, or if the client has disconnected.
         """
         continues = self._expects_continue and not self._received
         self._is_read = True
         if continues:
             self.connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         while not self._body:
-            if self._failure is not None:
-                raise self._failure
+            if self._is_broken_off:
+                # Always a new error. A stored one would refer to this exchange through its traceback, and
+                # this cycle would keep the body in memory until the garbage collector runs.
+                raise BadRequestError(_INCOMPLETE_BODY)
             if self._received:
                 return b""
             self._reader = asyncio.get_running_loop().create_future()

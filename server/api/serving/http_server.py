@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 import time
+import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from email.utils import formatdate
@@ -272,7 +273,9 @@ class HttpServer:
 
     async def _answer_soon(self, exchange: Exchange) -> None:
         environ = exchange.environ
-        environ[GONE] = lambda: exchange.has_client_left
+        # A weak reference, because the exchange refers to the environ.
+        alive = weakref.ref(exchange)
+        environ[GONE] = lambda: (one := alive()) is None or one.has_client_left
         environ[STREAMS], environ[CLIENT] = self._hub, exchange.name
         response = await self._in_thread(environ, self._answer, environ)
         # Clients that retry immediately would increase the load.
@@ -289,11 +292,8 @@ class HttpServer:
             if length is None or length > SMALL_BODY_BYTES:
                 most = await self._in_thread(environ, self._app.max_body_bytes, environ)
             body = await self._receiver.receive(exchange, length, most)
-        except ClientGone:  # The client disconnected before sending the whole body.
-            exchange.respond(400, [], b"")
-            self._observer.end(environ, 400)
-            return
         except ApiError as error:
+            # Requests whose clients have disconnected are handled too, so that the rate limit counts them.
             # The traceback refers to the connection, and would keep it open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)

@@ -15,9 +15,9 @@ from server.api.error_response import error_answer
 from server.api.response import JSON, Header
 from server.api.serving.connection import Exchange
 from server.api.serving.file_body import PART_BYTES, FileBody
+from server.api.serving.free_memory import MemoryRelease
 from server.bounded import network_of
 from server.errors import ApiError, BusyError
-from server.site.loading import release_free_memory
 
 SMALL_BYTES = 64 * 1024  # Bodies up to this size are sent in a single part.
 # Limit for larger bodies in memory, for each process.
@@ -26,9 +26,8 @@ MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for bodies in files, for each proce
 # For bodies in memory. asyncio may copy one part for each client that is not reading. Parts of 128 kB take
 # 10% more processor time, and parts larger than 256 kB save little.
 _MEMORY_PART_BYTES = 256 * 1024
-# After a body of at least this size, freed memory is returned to the operating system. This takes 5 to 20 ms,
-# so it is done at most once per interval.
-_MIN_RELEASE_BYTES, RELEASE_INTERVAL_S = 1024 * 1024, 1.0
+# After a body of at least this size, freed memory is returned to the operating system.
+_MIN_RELEASE_BYTES = 1024 * 1024
 _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
@@ -43,7 +42,8 @@ class LargeBodies:
         self._in_memory = 0
         # Sizes of bodies in files, by client and exchange, oldest first.
         self._in_files: dict[str, dict[Exchange, int]] = {}
-        self._is_releasing = False  # whether `_release` is scheduled
+        # If another body is still being sent, the release is scheduled again when it has been sent.
+        self._memory = MemoryRelease(lambda: not self._is_sending)
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
         """Send a response, or a 503 response if the buffers for bodies are full."""
@@ -116,15 +116,12 @@ class LargeBodies:
     def _release_later(self, size: int) -> None:
         # Creating a body needs many small blocks, which the C library does not return to the operating system
         # by itself. It kept 100 MB after hundreds of bodies of 11 MB.
-        if size >= _MIN_RELEASE_BYTES and not (self._users or self._in_files or self._is_releasing):
-            self._is_releasing = True
-            asyncio.get_running_loop().call_later(RELEASE_INTERVAL_S, self._release)
+        if size >= _MIN_RELEASE_BYTES and not self._is_sending:
+            self._memory.schedule()
 
-    def _release(self) -> None:
-        self._is_releasing = False
-        # If another body is still being sent, this is scheduled again when it has been sent.
-        if not (self._users or self._in_files):
-            asyncio.get_running_loop().run_in_executor(None, release_free_memory)
+    @property
+    def _is_sending(self) -> bool:
+        return bool(self._users or self._in_files)
 
 
 def refuse(exchange: Exchange, error: ApiError) -> None:
