@@ -50,7 +50,7 @@ class Budget:
         - `waits`: whether the thread may block until it acquires a mutex.
         - `is_costly`: whether to acquire `turns` at the first check of the limits.
         - `finishes`: whether to continue if the client has disconnected, as a write must.
-        - `is_write`: whether the number of steps is unlimited.
+        - `is_write`: whether the request writes. A write may take any number of steps, and more CPU time.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, is_costly, is_client_gone, on_loop

@@ -53,7 +53,7 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 def summarize_change(before: Contents, record: Record) -> Change:
     """Summarize the changes that a record makes to the contents `before`.
 
-    If the record contains the entire site, the summary lists no files.
+    For a full record, the summary lists no files.
     """
     old_problems, new_problems = list(before.folder_problems), list(record.folder_problems)
     if record.configuration:

@@ -83,9 +83,8 @@ class ChangeLog:
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, is_required: bool) -> int:
         """Append a record, and return the position after it.
 
-        `checkpoint` returns a record that contains the entire site. Each new segment of the log begins with
-        such a record. If `is_required` is set, workers apply the record before their next response. The
-        caller must hold the write lock.
+        `checkpoint` returns a full record, with which each new segment of the log begins. If `is_required` is
+        set, workers apply the record before their next response. The caller must hold the write lock.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -101,7 +100,7 @@ class ChangeLog:
         return end
 
     def append_full_record(self, parts: Sequence[bytes | mmap.mmap], *, lag: bool) -> int:
-        """Append a record that contains the entire site, and return the position after it.
+        """Append a full record, and return the position after it.
 
         The record is the concatenation of `parts`. If `lag` is set, old workers may briefly continue to serve
         an older state. The caller must hold the write lock.
@@ -187,7 +186,7 @@ class ChangeLog:
     def _overwrite_segment(
         self, segment: int, parts: Sequence[bytes | mmap.mmap], *, checkpoint: bool = True
     ) -> int:
-        """Overwrite a segment of the log with a record that contains the entire site.
+        """Overwrite a segment of the log with a full record.
 
         Return the segment's number. If `checkpoint` is set, workers that are up to date skip the record.
         """

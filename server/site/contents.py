@@ -54,7 +54,7 @@ class Contents:
         """Return the documents that the records remove, and those that they add.
 
         If a document changes, the old version is in the first list and the new version in the second. None of
-        the records may contain the entire site.
+        the records may be a full record.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -162,7 +162,7 @@ class Contents:
     def record_since(self, before: "Contents") -> Record:
         """Return a record of the changes since `before`.
 
-        If many files or the configuration have changed, the record contains the entire site.
+        If many files or the configuration have changed, this is a full record.
         """
         if not before.entries:
             return self.full_record()

@@ -14,7 +14,7 @@ TIMEOUT_S = 10.0  # The caller may hold the write lock.
 
 
 class EntryPacking:
-    """Forked process that serializes entries for a record that contains the entire site.
+    """Forked process that serializes all entries of a site for a full record (see `Record`).
 
     It must be started while the parent process has only one thread.
     """

@@ -18,9 +18,9 @@ from server.storage.parse_cache import blocks_in, frame, pack_in_blocks, unpack
 class Record:
     """The changes to a site since the previous record.
 
-    In `entries`, deleted files map to None. If `is_complete` is set, the record contains the entire site.
-    `unsettled` files might change again without getting a new signature. `packed` is empty or contains all
-    entries in serialized form.
+    In `entries`, deleted files map to None. If `is_complete` is set, this is a full record: it contains all
+    entries of the site, not only changes. `unsettled` files might change again without getting a new
+    signature. `packed` is empty or contains all entries in serialized form.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. A record that contains the entire site includes the schema."""
+    """Serialize a record. A full record includes the schema."""
     out = BytesIO()
     out.write(encode_header(record))
     if record.packed:

@@ -100,7 +100,7 @@ class Replica:
         self._packing = EntryPacking(entries)
 
     def start_new_generation(self, log: ChangeLog) -> Change:
-        """Append a record that contains the entire site to the log, for new workers.
+        """Append a full record to the log, for new workers.
 
         Return the change since the old workers left their handover note. The caller must hold the write lock.
         """
@@ -181,8 +181,8 @@ class Replica:
     def append(self, record: Record, origin: Origin = OTHER_PROGRAM) -> list[Document]:
         """Append a record to the change log, and apply it.
 
-        Return the documents that it removed and added, or nothing if it contains the entire site. The caller
-        must hold the write lock, and must have applied all earlier records.
+        Return the documents that it removed and added, or an empty list for a full record. The caller must
+        hold the write lock, and must have applied all earlier records.
         """
         newest = self._log.newest_record if self._log else 0  # Count records that can't be read, too.
         record = replace(record, number=max(newest, self.contents.last_record) + 1)
@@ -235,7 +235,7 @@ class Replica:
     def _apply(self, records: list[Record]) -> list[Document]:
         """Apply records. A request sees either all of the changes in them or none.
 
-        Return the removed and the added documents, or nothing if the first record contains the entire site.
+        Return the removed and the added documents, or an empty list if the first record is a full record.
         """
         snapshot, whole = self.state.snapshot, records[0].is_complete
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES

@@ -556,7 +556,7 @@ class Site:
             self.catch_up()
 
     def start_new_generation(self, log: ChangeLog, loaded_after: int) -> Change:
-        """Append a record that contains the entire site to the log, for new workers. Return the change.
+        """Append a full record to the log, for new workers. Return the change.
 
         `loaded_after` is the position at which the log ended before the files were loaded. If it still ends
         there, the old workers have served nothing newer, and the next leader can check all files. Otherwise,

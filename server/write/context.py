@@ -188,7 +188,7 @@ class Context:
     def require_served(self, type_: Type, document_id: str | None, locales: Container[str]) -> None:
         """Raise ConflictError if a version of the document is not served because its file has an error.
 
-        If `document_id` is None, this applies to all documents of the content type.
+        If `document_id` is None, all documents of the content type are checked.
         """
         for path, entry in self.broken.items():
             is_unserved = entry.document is None and not self.changeset.changes(path)
