@@ -28,6 +28,7 @@ from server.storage.images.variants import (
     cached_variants_and_placeholder,
     digest_of,
     discard_record,
+    is_current,
     key_of,
     make_variants,
     read_record,
@@ -117,7 +118,8 @@ class ImageCache:
         if not key or image_size is None:
             return False
         made, placeholder = cached_variants_and_placeholder(self.folder, key, upload_path)
-        if made is None or (placeholders and placeholder is None):
+        is_outdated = made is not None and not is_current(self.folder, key)
+        if made is None or is_outdated or (placeholders and placeholder is None):
             return self.may_retry(key)
         return (bool(made) and not document.get("formats")) or (
             placeholders and not document.get(PLACEHOLDER)

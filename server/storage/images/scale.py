@@ -21,6 +21,8 @@ NICENESS = 5  # The process has a lower priority than the threads that handle re
 _MIN_DRAFT_SIZE = (2000, 2000)  # JPEGs are decoded at about twice the dimensions of the largest variant.
 # Images are first reduced with a box filter to twice the target dimensions, then resampled.
 _REDUCING_GAP = 2.0
+# Pillow writes parts of an image's metadata into a new file by itself, such as comments. Only these are kept.
+_KEPT_METADATA = ("icc_profile", "transparency")
 # Image modes that can't be interpolated, and the modes to which they are converted.
 _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
@@ -80,6 +82,7 @@ def _fit(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
 
 
 def _save(image: Image.Image, path: Path) -> None:
+    image.info = {name: image.info[name] for name in _KEPT_METADATA if name in image.info}
     if path.suffix in (".jpg", ".jpeg"):
         encoded = BytesIO()  # For a file, Pillow's JPEG encoder would ignore that the disk is full.
         image.convert("RGB").save(encoded, "JPEG", quality=80, optimize=True, progressive=True)
@@ -97,9 +100,9 @@ def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
     image = _open(file)
     loop = {"loop": image.info["loop"]} if "loop" in image.info else {}
     for frame in ImageSequence.Iterator(image):
-        frames.append(
-            frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
-        )
+        scaled = frame.convert("RGBA").resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
+        scaled.info = {}
+        frames.append(scaled)
         durations.append(frame.info.get("duration", 0))
     first, *rest = frames
     # Each frame is complete, so it must replace the previous one (disposal 2).

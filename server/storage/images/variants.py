@@ -45,6 +45,10 @@ RETENTION_S = 30 * 86_400.0  # Resized variants that have not been used for this
 _RECORD_FILE = "formats.json"
 # The key in a record for the image's placeholder and main color, which older records lack.
 PLACEHOLDER_KEY = "description"
+# The key in a record for the version of the code that created the variants. Variants of other versions are
+# created again.
+_VERSION_KEY = "version"
+_VERSION = 2  # Since version 2, variants contain no comments of their image.
 _KEY = re.compile(r"[0-9a-f]{32}")
 UNRESIZABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too large
 # Exit statuses for failures that the image itself caused.
@@ -88,6 +92,14 @@ def cached_variants_and_placeholder(
         return describe_variants(_sizes(record), upload_path), _placeholder(record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None, None
+
+
+def is_current(folder: Path, key: str) -> bool:
+    """Return whether an image's variants were created by this version of the code."""
+    try:
+        return bool(read_checked(folder / key / _RECORD_FILE).get(_VERSION_KEY) == _VERSION)
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def cached_placeholder(folder: Path, key: str) -> Placeholder | None:
@@ -145,7 +157,7 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
         tempfile.TemporaryDirectory(dir=folder) as temporary,
     ):
         is_intact = has_all_variants(folder, key, extension)
-        if is_intact and cached_placeholder(folder, key):
+        if is_intact and cached_placeholder(folder, key) and is_current(folder, key):
             return
         if not is_intact and (target / _RECORD_FILE).exists():
             log.warning(
@@ -157,6 +169,7 @@ def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> No
             formats = json.loads(_run_scaling(file, temporary, extension.lower()))
             for name, entry in _sizes(formats).items():
                 entry["digest"] = digest_of(Path(temporary, f"{name}{extension.lower()}"))
+            formats[_VERSION_KEY] = _VERSION
             record.write_bytes(encode_checked(formats))
         finally:
             if key_of(file) != key:  # The file has been replaced since the key was computed.

@@ -7,11 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from server.auth.owner import is_session, make_key, spend_key
 from server.jobs.job import Clock, JobContext, Timing
 from server.paths import studio_folder
 from server.site.background.jobs import DeleteStaleFiles
+from server.storage.checked_json import encode_checked, read_checked
 from server.storage.images.cache import ImageCache, read_picture
 from server.storage.images.variants import cached_variants_and_placeholder
 from server.storage.write_lock import WriteLock
@@ -26,8 +29,8 @@ def api(tmp_path: Path) -> Api:
     return make(tmp_path, FILES)
 
 
-def key_of(data: bytes) -> str:
-    return read_picture(io.BytesIO(data), ".png").key
+def key_of(data: bytes, extension: str = ".png") -> str:
+    return read_picture(io.BytesIO(data), extension).key
 
 
 @pytest.mark.parametrize("later", [picture(900, 700), picture()[:200]], ids=["other", "damaged"])
@@ -154,3 +157,38 @@ def test_formats_that_are_whole_are_not_made_again(api: Api) -> None:
     cache = ImageCache(api.root)
     assert cache.make_variants_from_file(folder.name, ".png", lambda: io.BytesIO(picture(900, 700)))
     assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
+
+
+def with_comment(extension: str) -> bytes:
+    data, format_ = io.BytesIO(), {".jpg": "JPEG", ".gif": "GIF", ".png": "PNG"}[extension]
+    frames = [Image.new("RGB", (900, 700), color) for color in ("red", "blue")]
+    more = {"save_all": True, "append_images": frames[1:]} if extension == ".gif" else {}
+    notes = PngInfo()
+    notes.add_text("Comment", "swordfish")
+    comment = {"pnginfo": notes} if extension == ".png" else {"comment": b"swordfish"}
+    frames[0].save(data, format_, **comment, **more)
+    assert b"swordfish" in data.getvalue()
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("extension", [".jpg", ".gif", ".png"])
+def test_formats_contain_no_comments(api: Api, extension: str) -> None:
+    file = upload(api, (with_comment(extension), f"a{extension}")).body[0]
+    assert len(file["formats"]) == 3
+    for made in file["formats"].values():
+        assert b"swordfish" not in api.ask("GET", made["url"]).raw
+
+
+def test_formats_of_an_earlier_version_are_served_until_they_are_made_again(api: Api) -> None:
+    file = upload(api, (with_comment(".jpg"), "a.jpg")).body[0]
+    url, before = file["formats"]["small"]["url"], api.ask("GET", f"/api/upload/files/{file['id']}").body
+    record = api.root / ".bifolio/formats" / key_of(with_comment(".jpg"), ".jpg") / "formats.json"
+    assert api.site.incomplete_images() == []
+    values = read_checked(record)
+    record.write_bytes(encode_checked({key: value for key, value in values.items() if key != "version"}))
+    assert api.ask("GET", url).status == 200
+    (outdated,) = api.site.incomplete_images()
+    api.site.scale(outdated)
+    assert read_checked(record) == values
+    assert api.site.incomplete_images() == []
+    assert api.ask("GET", f"/api/upload/files/{file['id']}").body == before
