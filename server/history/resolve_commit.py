@@ -6,7 +6,7 @@ from pathlib import Path
 from server.errors import ConflictError, ValidationError
 from server.storage.git.command import git, trust_command
 from server.storage.git.log import CommitLog
-from server.storage.git.refs import commit_at, find_commit, head_commit, parse_time
+from server.storage.git.refs import commit_at, find_public_commit, head_commit, parse_time
 from server.storage.git.repository import git_folder_id_of
 
 NO_GIT_MESSAGE = "git is not installed or not in PATH; the site's history requires git"
@@ -49,11 +49,11 @@ def require_git(root: Path) -> None:
 def resolve_commit_name(root: Path, log: CommitLog, name: str) -> str:
     """Return the id of the commit that `name` refers to.
 
-    The name can be a commit id, a tag, a branch, or a time such as `2026-11-01`. Raises ValidationError if
-    there is no such commit, or ConflictError if the site has no commits.
+    The name can be a commit id, a tag, a branch, a remote branch, or a time such as `2026-11-01`. Raises
+    ValidationError if there is no such commit, or ConflictError if the site has no commits.
     """
     head, time = require_head(root), parse_time(name)
-    commit = find_commit(root, name)
+    commit = find_public_commit(root, name)
     if not commit and time is not None:
         commit = commit_at(log, head, time)
         if not commit:

@@ -127,6 +127,7 @@ def test_names_resolve_to_ids_then_tags_then_branches(api: Api, packed: bool, an
     if packed:
         git(api.root, "pack-refs", "--all")
     titles = {
+        first[:5]: "One",
         "spring": "One",
         "spring~0": "One",
         first: "One",
@@ -148,6 +149,54 @@ def test_names_resolve_to_ids_then_tags_then_branches(api: Api, packed: bool, an
     assert api.get("/api/notes/one?at=spring", "reads").data["title"] == "Two"
     made = api.ask("POST", "/branches", json={"name": "next", "from": "spring"})
     assert made.data["commit"] == first
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_work_that_was_not_committed_has_no_name(api: Api, packed: bool) -> None:
+    """Git's other names, such as the stash, refer to work that its author has not published."""
+    head = git(api.root, "rev-parse", "HEAD").strip()
+    write(api.root, {"content/notes/one.md": "---\ntitle: Two\n---\n"})
+    git(api.root, "stash")
+    for ref in ("refs/notes/commits", "refs/bisect/bad", "refs/other"):
+        git(api.root, "update-ref", ref, "stash")
+    git(api.root, "update-ref", "ORIG_HEAD", "stash")
+    git(api.root, "update-ref", "refs/remotes/origin/main", head)
+    git(api.root, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    if packed:
+        git(api.root, "pack-refs", "--all")
+    api.site.refresh()
+    for name in (
+        *(
+            "stash",
+            "refs/stash",
+            "stash~0",
+            "../stash",
+            "../stash~0",
+            "refs/heads/../stash",
+            "../../ORIG_HEAD",
+        ),
+        *(
+            "notes/commits",
+            "refs/notes/commits",
+            "bisect/bad",
+            "other",
+            "refs/other",
+            "ORIG_HEAD",
+            "heads/../stash",
+        ),
+    ):
+        assert api.get(f"/api/notes/one?at={name}").status == 400, name
+        assert api.get(f"/history/notes/one/diff?from={name}").status == 400, name
+    for name in (
+        "HEAD",
+        "main",
+        "refs/heads/main",
+        "origin/main",
+        "origin",
+        "remotes/origin/main",
+        "origin/main~0",
+    ):
+        assert api.get(f"/api/notes/one?at={name}").data["title"] == "One", name
 
 
 def test_the_number_of_branches_is_limited(tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from server.storage.git.log import CommitLog
 from server.storage.git.repository import head_by_git, location
 
 MAX_NAME_CHARS = 200
-BRANCH_PREFIX, TAG_PREFIX = "refs/heads/", "refs/tags/"
+BRANCH_PREFIX, TAG_PREFIX, REMOTE_PREFIX = "refs/heads/", "refs/tags/", "refs/remotes/"
+_PUBLIC_PREFIXES = (BRANCH_PREFIX, TAG_PREFIX, REMOTE_PREFIX)
 _HEAD_LIKE = re.compile(r"(?:[A-Z]+_)*HEAD")
+_SHORTEST_ID = re.compile(r"[0-9a-f]{4,6}", re.IGNORECASE)
 _SHORT_ID = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)  # long enough to be unlikely to be a name
 _REFTABLE_HEAD = "refs/heads/.invalid"  # The file HEAD contains this if git stores refs in a reftable.
 # A name or id with an optional suffix such as `~2` or `^`. Excludes everything that git could parse as an
@@ -41,6 +43,8 @@ def checked_out_branch(root: Path) -> str:
 
 def ref_commit(root: Path, name: str) -> str:
     """Return the commit of a ref such as `refs/heads/main`, or "" if the ref does not exist."""
+    if ".." in name:  # Git allows no such ref, and it could be the path of another file.
+        return ""
     if commit := _read_ref_file(root, name):
         return commit
     if not _may_exist(root, name):
@@ -103,6 +107,24 @@ def find_commit(root: Path, name: str) -> str:
     return _parse(root, f"{commit or base}{suffix}") if suffix or not commit else commit
 
 
+def find_public_commit(root: Path, name: str) -> str:
+    """Return the id of the commit that `name` refers to, or "" if it refers to no commit.
+
+    In contrast to `find_commit`, only commit ids, HEAD, tags, branches and remote branches are found. Git's
+    other names, such as `stash`, refer to work that its author has not committed.
+    """
+    if len(name) > MAX_NAME_CHARS:
+        return ""
+    base, suffix = _split(name)
+    if COMMIT_ID.fullmatch(base) or base in ("HEAD", "@") or base.startswith(_PUBLIC_PREFIXES):
+        return _parse(root, name)
+    commit = _by_short_id(root, base) or _tag_commit(root, base) or branch_commit(root, base)
+    if not commit and base.startswith(("heads/", "tags/", "remotes/")):
+        return _parse(root, f"refs/{name}")
+    commit = commit or _remote_commit(root, base) or _by_short_id(root, base, _SHORTEST_ID)
+    return _parse(root, f"{commit}{suffix}") if commit and suffix else commit
+
+
 def is_special_git_name(name: str) -> bool:
     return name in ("@", "stash") or name.startswith("refs/") or bool(_HEAD_LIKE.fullmatch(name))
 
@@ -120,8 +142,8 @@ def _parse(root: Path, name: str) -> str:
     return commit if COMMIT_ID.fullmatch(commit) else ""
 
 
-def _by_short_id(root: Path, text: str) -> str:
-    if not _SHORT_ID.fullmatch(text):
+def _by_short_id(root: Path, text: str, form: re.Pattern[str] = _SHORT_ID) -> str:
+    if not form.fullmatch(text):
         return ""
     ids = (git(root, "rev-parse", f"--disambiguate={text.lower()}") or "").split()
     if not ids:
@@ -135,6 +157,13 @@ def _tag_commit(root: Path, name: str) -> str:
     if not name or not name.isprintable():
         return ""
     return ref_commit(root, TAG_PREFIX + name) and _peel(root, TAG_PREFIX + name)
+
+
+def _remote_commit(root: Path, name: str) -> str:
+    if not name or not name.isprintable():
+        return ""
+    ref = REMOTE_PREFIX + name
+    return ref_commit(root, ref) or ref_commit(root, f"{ref}/HEAD")
 
 
 def _peel(root: Path, name: str) -> str:
