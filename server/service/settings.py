@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from server.auth.permissions import SETTINGS, Actor, forbidden, has, has_all, require_of_site
@@ -21,6 +22,7 @@ from server.config.settings_file import (
     mask_settings_text,
 )
 from server.config.webhooks import check_environment, without_variable
+from server.documents.path_rules import Layout, PathClaim
 from server.errors import (
     ConflictError,
     ForbiddenError,
@@ -374,6 +376,7 @@ def _prepare(change: SettingsChange, context: Context) -> tuple[str, str]:
     _require_valid(new, context.store.layout.schema, list(values))
     _require_bounds(new, list(values))
     _require_grants(change.actor, old.settings, new.settings)
+    _require_same_locales(old.settings, new.settings, list(values), context)
     if after != before:
         context.changeset.put(FILE, after)
     return before, after
@@ -422,6 +425,26 @@ def _require_bounds(new: SettingsFile, paths: Sequence[Path]) -> None:
                 must = "not contain a locale twice" if len({*codes}) < len(codes) else ""
             if must:
                 raise invalid([(name, f"{name} must {must} (found {describe_value(written)})")])
+
+
+def _require_same_locales(old: Settings, new: Settings, paths: Sequence[Path], context: Context) -> None:
+    """Raise ValidationError if a new default locale would move documents to another locale."""
+    default = new.locales.default
+    if default == old.locales.default:
+        return
+    schema = context.store.layout.schema
+    before, after = Layout(schema, old), Layout(schema, new)
+    tables = (context.snapshot.tables[type_.uid] for type_ in schema.content_types if type_.localized)
+    served = (document.path for table in tables for document in table.versions.values())
+    if any(_changes_locale(before.claim(path), after.claim(path)) for path in chain(served, context.broken)):
+        # The message names no file, because the caller may not be allowed to read it.
+        name = "locales.default" if ("locales", "default") in paths else "locales.available"
+        what = f"Files without a locale in their names would move from {old.locales.default} to {default}"
+        raise invalid([(name, f"{what}; run `bifolio migrate set-locale {default}`, which renames them")])
+
+
+def _changes_locale(before: PathClaim | None, after: PathClaim | None) -> bool:
+    return before is not None and after is not None and before.identity != after.identity
 
 
 def _without_value(error: SetupError, names: Sequence[str]) -> tuple[str, str]:

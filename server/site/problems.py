@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
+from posixpath import splitext
 
 from server.documents.ids import to_nfc
 from server.index.dangling import Parsed, find_dangling
@@ -41,6 +42,9 @@ def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
         for other in others:
             message = f'the document "{key[1]}" in the locale "{key[2]}" is already stored in {first.path}'
             fix = "change this file's documentId or name, or remove the file"
+            if _differ_in_locale(first.path, other.path, key[2]):
+                command = f"`bifolio migrate set-locale {key[2]}`"
+                fix += f"; if locales.default was edited, restore the old value and run {command} instead"
             if other.path != first.path and to_nfc(other.path) == to_nfc(first.path):
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
@@ -53,6 +57,12 @@ def find_duplicate_files(snapshot: Snapshot) -> Iterable[Problem]:
                 yield Problem(
                     other.path, None, message, "rename or remove one of the two files", rule="duplicate-id"
                 )
+
+
+def _differ_in_locale(path: str, other: str, locale: str) -> bool:
+    # If locales.default becomes fr, both fog.md and fog.fr.md are French.
+    stems = {splitext(path)[0], splitext(other)[0]}
+    return len(stems) == 2 and len({stem.removesuffix(f".{locale}") for stem in stems}) == 1
 
 
 # --- reported problems ----------------------------------------------------------------------------

@@ -227,6 +227,48 @@ def test_a_default_is_within_its_bounds(name: str) -> None:
     assert KEYS[name].editable
 
 
+LOCALIZED = collection("page", {"title": STRING}, localized=True)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        ({"locales.default": "fr"}, "locales.default"),
+        ({"locales.default": "fr", "locales.available": ["fr", "en"]}, "locales.default"),
+        ({"locales.default": None, "locales.available": ["fr", "en"]}, "locales.default"),
+    ],
+)
+def test_a_new_default_locale_does_not_move_documents_to_it(
+    tmp_path: Path, data: dict[str, Any], name: str, broken: bool
+) -> None:
+    files = {**LOCALIZED, "site.yaml": "locales: {default: en, available: [en, fr]}\n"}
+    api = make(tmp_path, {**files, "content/pages/fog.json": "{" if broken else "{}"})
+    for query in ("", "?dryRun=true"):
+        answer = change(api, f"/settings{query}", data)
+        assert answer.status == 400, answer.text
+        [error] = answer.body["error"]["details"]["errors"]
+        assert error["path"] == name.split(".")
+        assert "would move from en to fr; run `bifolio migrate set-locale fr`" in error["message"]
+    assert api.site.state.settings.locales.default == "en"
+    # Without such files, nothing prevents the change.
+    (tmp_path / "content/pages/fog.json").unlink()
+    api.site.refresh()
+    assert change(api, "/settings", data).status == 200
+
+
+def test_after_an_edit_of_the_default_locale_a_problem_names_the_migration(tmp_path: Path) -> None:
+    fog = dict.fromkeys(("content/pages/fog.json", "content/pages/fog.fr.json"), "{}")
+    files = {**LOCALIZED, **fog, "site.yaml": "locales: {default: en, available: [en, fr]}\n"}
+    api = make(tmp_path, files)
+    assert not api.site.problems
+    (tmp_path / "site.yaml").write_text("locales: {default: fr, available: [en, fr]}\n")
+    api.site.refresh()
+    [problem] = api.site.problems
+    assert "already stored in content/pages/fog.fr.json" in problem.message
+    assert "restore the old value and run `bifolio migrate set-locale fr` instead" in (problem.fix or "")
+
+
 def test_two_people_do_not_overwrite_each_other(api: Api) -> None:
     tag = api.get("/settings").headers["ETag"]
     assert change(api, "/settings", {"name": "Pier"}, tag=tag).status == 200
