@@ -101,7 +101,7 @@ class ConflictCollector:
 
     resolution: Resolution
     documents: dict[Key, tuple[str, ThreeVersions, tuple[Conflict, ...]]] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
+    files: set[str] = field(default_factory=set)
     known: set[tuple[str, str]] = field(default_factory=set)
     known_files: set[str] = field(default_factory=set)
 
@@ -110,7 +110,7 @@ class ConflictCollector:
         self.known_files.add(path)
         side = self.resolution.files.get(path, "")
         if not side:
-            self.files.append(path)
+            self.files.add(path)
         return side
 
     def choices(

@@ -127,6 +127,8 @@ class Planner:
         try:
             plan = self._plan(brought.sides, changeset)
         except MergeConflictError as error:
+            if skipped:
+                raise MergeConflictError(skipped, error.details) from error
             raise self._with_skipped_migrations(error, sides, brought.skipped) from error
         if brought.sides != sides:
             only_brought = {p: text for p, text in brought.our_changes.items() if p not in plan.outcomes}

@@ -135,8 +135,13 @@ def _conflict_error(error: MergeConflictError) -> RemoteMergeError:
     if more > 0:
         summary = f"{summary} and {more:,} more"
     files = sorted({*files, *(path for conflict in conflicts for path in conflict["files"])})
+    what = f"The same values were changed here and on the git remote: {summary}"
+    if (
+        error.message != error.default
+    ):  # Migrations could not be applied, which may have caused the conflicts.
+        what = f"{what}. {error.message[:1].upper()}{error.message[1:]}"
     return RemoteMergeError(
-        f"The same values were changed here and on the git remote: {summary}",
+        what,
         {"conflicts": names, "files": files},
     )
 

@@ -170,6 +170,30 @@ def test_conflicting_commits_change_nothing(places: Places) -> None:
     assert places.note()["summary"] == "Here"
 
 
+def test_conflicting_changes_of_a_content_type_name_the_migration_once(places: Places) -> None:
+    change = {"operation": "rename-type", "type": "note", "to": "memo", "plural": "memos"}
+    path, body = "/api/content-type-builder/changes", {"changes": [change]}
+    plan = places.api.post(f"{path}?dryRun=true", body)
+    assert places.api.post(path, body, headers={"If-Match": plan.headers["ETag"]}).status == 200
+    places.commit()
+    schema = "content-types/note.json"
+    places.push(
+        {
+            "migrations/0001-rename-words.yaml": "operation: rename\nattribute: note.summary\nto: words\n",
+            schema: str(FILES[schema]).replace("summary", "words"),
+            ONE: TEXT.replace("summary", "words"),
+        }
+    )
+    with pytest.raises(RemoteMergeError) as caught:
+        places.take()
+    assert caught.value.message == (
+        f"The same values were changed here and on the git remote: {schema}, {ONE}. The target branch lacks "
+        '0001-rename-words, which can\'t be applied there: unknown type "note". Correct this there, or merge '
+        "with git and then run bifolio migrate apply"
+    )
+    assert caught.value.details["files"] == [schema, ONE]
+
+
 # --- uncommitted changes ---------------------------------------------------------------------------------
 
 
