@@ -121,11 +121,17 @@ class Arbiter:
             self._pusher.merge_remote(must_fetch=must_fetch, timeout_s=first.remaining_s),
             first.since + RETRY_TIMEOUT_S,
         )
+        has_fetched = must_fetch
         while links := self._prepare(push_base, group):
             commit = next((link.prepared.commit for link in reversed(links) if link.prepared.commit), "")
             try:
                 if commit:
                     self._pusher.push(push_base, commit, first.remaining_s)
+                elif not has_fetched:  # Without a push, only a fetch can find newer commits.
+                    has_fetched, before = True, push_base
+                    push_base = self._pusher.merge_remote(must_fetch=True, timeout_s=first.remaining_s)
+                    if push_base != before:
+                        continue
             except RemoteRefusedError:
                 self._keep(group, links[:1])  # Push one write at a time to find out which one is rejected.
                 if len(links) == 1:
@@ -135,6 +141,7 @@ class Arbiter:
                 if time.monotonic() > until:
                     raise
                 push_base = self._pusher.merge_remote(must_fetch=True, timeout_s=first.remaining_s)
+                has_fetched = True
             except RemoteError:  # The remote may have accepted the writes.
                 self._keep(group, links)
                 raise

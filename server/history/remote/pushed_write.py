@@ -53,6 +53,7 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         self.writes: list[Write] = []
         self.state = site.state
         self._first, self._begun = BaseVersions(), ""
+        self._begins_without_changes = False
         self._outcome: tuple[State, Result, str] | Exception = BusyError()
 
     @property
@@ -63,8 +64,8 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         # Ignore errors, because the write may still succeed once earlier writes are done.
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
-            self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))
-            self._begun = head
+            writes, _ = self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))
+            self._begun, self._begins_without_changes = head, not writes
 
     def commit(self, head: str, chain: WriteChain | None) -> PreparedCommit:
         first = self._first if self._begun or not chain else BaseVersions()
@@ -76,9 +77,11 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         )
         if self._begun and not first.has_versions:
             self._refuse_overtaken(head)
-        if not chain:
-            self._begun = self._begun or head
+        if not chain and not self._begun:
+            self._begun, self._begins_without_changes = head, not self.writes
         if not self.writes:
+            if self._begins_without_changes and self._begun != head:
+                self._refuse_outdated(chain)
             return PreparedCommit()
         message, documents = self.site.committer.message_and_documents(
             self.writes, self.by, self.result, chain
@@ -110,6 +113,13 @@ class WriteAttempt(Turn, Generic[Request, Result]):
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
             raise ConcurrentChangeError(details={"files": both})
+
+    def _refuse_outdated(self, chain: WriteChain | None) -> None:
+        # The write changes nothing in the version on which it is based. If it would change something in the
+        # current version, confirming it would be wrong, because it would have no effect.
+        writes, _ = self.site.preview(self.prepare, self.request, SpeculativeWrite(chain=chain))
+        if writes:  # The error does not name their files, because the caller may not know them.
+            raise ConcurrentChangeError()
 
 
 @dataclass(frozen=True, slots=True)

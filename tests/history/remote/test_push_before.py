@@ -497,3 +497,44 @@ def test_a_source_changed_on_another_machine_is_not_overwritten(two: Machines) -
     written = two["b"].ask("PUT", "/source/notes/one", json=body, headers=headers)
     assert written.status == 412, written.body
     assert "title: Uno" in at_remote(two, "content/notes/one.md")
+
+
+def test_a_write_without_changes_is_compared_with_the_remote(two: Machines) -> None:
+    assert change(two["a"], title="Uno").status == 200
+    answer = change(two["b"], title="One")  # "b" still has this title.
+    assert (answer.status, answer.error["name"]) == (409, "ConflictError")
+    assert (note(two["b"])["title"], two.tip) == ("Uno", head(two["b"].root))
+    answer = change(two["b"], title="One")
+    assert (answer.status, answer.headers["Bifolio-Commit"]) == (200, two.tip)
+    assert "title: One" in at_remote(two, "content/notes/one.md")
+
+
+def test_a_write_without_changes_succeeds_after_other_changes(two: Machines) -> None:
+    assert change(two["a"], summary="Long").status == 200
+    before = two.tip
+    answer = change(two["b"], title="One")
+    assert (answer.status, answer.data["title"], answer.data["summary"]) == (200, "One", "Long")
+    assert two.tip == before == head(two["b"].root)
+
+
+def test_a_document_created_on_another_machine_is_deleted_or_the_deletion_fails(two: Machines) -> None:
+    created = two["a"].post("/api/notes", {"title": "New"}).data["documentId"]
+    answer = two["b"].ask("DELETE", f"/api/notes/{created}")
+    assert (answer.status, answer.error["details"]["documentId"]) == (409, created)
+    assert two["b"].ask("DELETE", f"/api/notes/{created}").status == 204
+    assert two.tip == head(two["b"].root)
+    assert two["b"].ask("DELETE", f"/api/notes/{created}").status == 204  # Nothing is left to delete.
+
+
+def test_a_write_without_changes_fails_while_the_remote_is_unavailable(two: Machines) -> None:
+    two.bare.rename(two.bare.with_name("away.git"))
+    assert change(two["a"], title="One").status == 503
+
+
+def test_a_write_without_changes_needs_one_fetch(
+    two: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert change(two["a"], title="Uno").status == 200
+    with counting(monkeypatch, tmp_path) as commands:
+        assert change(two["a"], title="Uno").status == 200
+    assert commands == ["fetch"]
