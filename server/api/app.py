@@ -113,7 +113,7 @@ def _make(site: Site, identities: Identities, past: PastStates, monitored: Monit
     users.bind(handles, identities)
     settings.bind(handles, identities, writes)
     user_management.bind(handles, identities)
-    schema.bind(handles, site, writes)
+    schema.bind(handles, writes)
     content.bind(handles, writes)
     batch.bind(handles, writes)
     undo.bind(handles, writes)

@@ -8,6 +8,10 @@ from typing import Any
 from server.config.model import Settings
 from server.documents.values import derive_id
 
+# Locales have no timestamps of their own. The time of site.yaml would show when roles or webhooks in it have
+# changed.
+_TIMESTAMP = "1970-01-01T00:00:00.000Z"
+
 
 def locale_name(code: str) -> str:
     """Return a name such as `French (fr)`, or the code if the language is unknown."""
@@ -19,17 +23,16 @@ def is_language(code: str) -> bool:
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 
-def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapping[str, Any]:
-    """Return the JSON object that represents a locale. `timestamps` are its createdAt and updatedAt."""
-    created, updated = timestamps
+def describe(code: str, settings: Settings) -> Mapping[str, Any]:
+    """Return the JSON object that represents a locale."""
     return {
         "id": derive_id("locale", code),
         "documentId": f"locale-{code}",
         "name": locale_name(code),
         "code": code,
-        "createdAt": created,
-        "updatedAt": updated,
-        "publishedAt": updated,
+        "createdAt": _TIMESTAMP,
+        "updatedAt": _TIMESTAMP,
+        "publishedAt": _TIMESTAMP,
         "isDefault": code == settings.locales.default,
     }
 

@@ -1,9 +1,13 @@
 """Tests of the names of locales."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from server.documents.locale_names import is_language, locale_name
 from tests.documents.locale_names import TABLE, table
+from tests.sites import make, write
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,14 @@ def test_what_is_a_language(code: str, known: bool) -> None:
 
 def test_the_table_is_what_babel_knows() -> None:
     assert TABLE.read_text("utf-8") == table()
+
+
+def test_the_timestamps_of_locales_do_not_show_when_the_settings_changed(tmp_path: Path) -> None:
+    settings = "roles: {public: {locale: [find]}}\n"
+    api = make(tmp_path, {"site.yaml": settings, "content-types/.keep": ""})
+    before = api.get("/api/i18n/locales", "public").raw
+    write(tmp_path, {"site.yaml": f"# note\n{settings}"})
+    os.utime(tmp_path / "site.yaml", (1, 1))
+    api.site.refresh()
+    assert api.get("/api/i18n/locales", "public").raw == before
+    api.accounts.close()

@@ -1,6 +1,5 @@
 """Handlers for /api/content-type-builder and /api/i18n."""
 
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +28,6 @@ from server.api.routes.write_requests import (
     undo_json,
 )
 from server.auth.permissions import require_schema_write
-from server.config.model import FILE
 from server.documents.locale_names import describe
 from server.errors import NotFoundError, ValidationError
 from server.schema.describe import describe_component, describe_types, describe_visible_type
@@ -44,10 +42,9 @@ from server.service.schema_changes import (
 )
 from server.service.write import Writes
 from server.site.migrations.plan import Plan
-from server.site.site import Site
 
 
-def bind(handles: Handlers, site: Site, writes: Writes) -> None:
+def bind(handles: Handlers, writes: Writes) -> None:
     """Register the handlers."""
 
     @handles("changeContentTypes")
@@ -104,8 +101,7 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
     def locales() -> Response:
         require_permission(request, "locale", "find")
         settings = state_of(request).settings
-        timestamps = _settings_timestamps(site)
-        return answer(dumps([describe(code, settings, timestamps) for code in settings.locales.available]))
+        return answer(dumps([describe(code, settings) for code in settings.locales.available]))
 
 
 def _steps_json(plan: Plan) -> list[dict[str, Any]]:
@@ -127,16 +123,3 @@ def _kind(value: object) -> str:
     if value not in (None, "", "collectionType", "singleType"):
         raise ValidationError("kind must be one of the following values: collectionType, singleType")
     return str(value or "")
-
-
-def _settings_timestamps(site: Site) -> tuple[str, str]:
-    """Return the times when site.yaml was created and last changed.
-
-    If the site has no site.yaml, both are the time of the first commit.
-    """
-    committed = site.git.committed
-    try:
-        changed = os.stat(site.root / FILE).st_mtime
-    except OSError:
-        changed = min((first for first, _ in committed.times.values()), default=site.started)
-    return committed.timestamps(FILE, changed)
