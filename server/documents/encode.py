@@ -295,7 +295,9 @@ def read_file_timestamp(tree: Mapping[str, Tree], name: str, default: str, readi
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
     known = [name for name in type_.attributes if name not in hidden]
-    return suggestion(key, known) or f"add the attribute to {type_.path}, or remove the key"
+    # The content type of media files has no schema file.
+    add = f"add the attribute to {type_.path}, or " if type_.path else ""
+    return suggestion(key, known) or f"{add}remove the key"
 
 
 def warn_unknown(

@@ -5,7 +5,8 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from server.config.model import Settings
 from server.documents.addresses import ALIAS_KEYS
@@ -236,7 +237,7 @@ class Store:
         # If a content type has no drafts, its documents are published when they are created.
         default = updated if claim.type.draft_publish else created
         published = None if draft else read_file_timestamp(tree, "publishedAt", default, reading)
-        problems = tuple(_named_like_a_draft(path, claim))
+        problems = tuple(_named_like_a_draft(path, claim, self.layout))
         problems += tuple(_repeated(path, key) for key in repeats)
         if reading.mismatches:
             problems += problems_of(path, text, reading.mismatches)
@@ -259,11 +260,17 @@ def _repeated(path: str, key: DuplicateKey) -> Problem:
     )
 
 
-def _named_like_a_draft(path: str, claim: PathClaim) -> Iterator[Problem]:
-    if claim.name.endswith(".draft"):
-        message = f'is named like a draft, but is served as the document "{claim.document_id}"'
-        fix = f"set options.draftAndPublish to true in {claim.type.path}, or rename the file"
-        yield Problem(path, None, message, fix, "warning", None, "file-name")
+def _named_like_a_draft(path: str, claim: PathClaim, layout: Layout) -> Iterator[Problem]:
+    if not claim.name.endswith(".draft"):
+        return
+    message = f'is named like a draft, but is served as the document "{claim.document_id}"'
+    if claim.type.draft_publish:  # for example a.draft.fr.md: in the name of a draft, the locale comes first
+        draft = replace(claim, name=claim.name.removesuffix(".draft"), draft=True)
+        right = layout.path_of(draft, PurePosixPath(path).suffix, layout.pattern_of(path))
+        yield Problem(path, None, message, f"rename the file to {right}", "warning", None, "file-name")
+        return
+    fix = f"set options.draftAndPublish to true in {claim.type.path}, or rename the file"
+    yield Problem(path, None, message, fix, "warning", None, "file-name")
 
 
 def _warn_of_keys(path: str, text: str, claim: PathClaim, tree: Mapping[str, Tree], reading: Reading) -> None:

@@ -191,6 +191,39 @@ def test_no_fix_spells_an_attribute_that_may_not_be_seen(make_api: MakeApi) -> N
     ]
 
 
+def test_the_advice_for_a_draft_that_is_named_wrong_is_its_right_name(make_api: MakeApi) -> None:
+    files = collection("note", {"title": STRING}, drafts=True, localized=True)
+    text = "title: Draft of A\n"
+    api = make_api(
+        {
+            **files,
+            "site.yaml": "locales: {available: [en, fr]}\n",
+            "content/notes/a.fr.yaml": "title: A\n",
+            "content/notes/a.draft.fr.yaml": text,
+        }
+    )
+    (wrong,) = [one for one in api.get("/problems").data if one["rule"] == "file-name"]
+    assert (wrong["path"], wrong["fix"]) == (
+        "content/notes/a.draft.fr.yaml",
+        "rename the file to content/notes/a.fr.draft.yaml",
+    )
+    (api.root / wrong["path"]).rename(api.root / wrong["fix"].rpartition(" ")[2])
+    api.site.refresh()
+    assert not [one for one in api.get("/problems").data if one["rule"] == "file-name"]
+    assert api.get("/api/notes/a?locale=fr&status=draft").data["title"] == "Draft of A"
+
+
+def test_the_advice_for_an_unknown_key_of_a_media_file_names_no_schema(make_api: MakeApi) -> None:
+    api = make_api(
+        {
+            **FILES,
+            "content/uploads/a.txt": "A",
+            "content/uploads/a.txt.yaml": "caption: A\nphotographer: Nell\n",
+        }
+    )
+    assert [one["fix"] for one in api.get("/problems").data] == ["remove the key"]
+
+
 def test_a_change_of_the_files_shows_in_the_next_answer(api: Api) -> None:
     assert len(api.get("/problems").data) == 7
     write(api.root, {"content/notes/good.yaml": "title: [\n"})
