@@ -140,6 +140,25 @@ def test_no_tag_tells_the_id_of_what_may_not_be_seen(api: Api) -> None:
     assert tags(api.get("/search?q=fog", "public")) == {"article", "author", "home"}
 
 
+def test_no_tag_names_a_type_that_may_not_be_seen(make_api: MakeApi) -> None:
+    """The content of the type `tag` is hidden from the public."""
+    more = (
+        "urls: {article: 'https://example.org/{title}', tag: 'https://example.org/tags/{name}'}\n"
+        "feeds: {all: {type: article}}\nllms: {enabled: true}\n"
+    )
+    api = make_api({**FILES, "site.yaml": SITE_YAML + more})
+    for path in ("/feeds/all.json", "/sitemap.xml", "/llms.txt"):
+        for who in ("public", "full"):
+            assert tags(api.get(path, who)) == {"article", "author", "home"}, path
+    api.token("media", may=["upload.find", "upload.findOne", "upload.destroy", "article.find"])
+    for path in ("/api/upload/files/page?unused=true", "/api/upload/files/a.txt/usage"):
+        answer = api.get(path, "media")
+        assert tags(answer) == {"article", "upload"}, path
+        # Hidden documents can change the response too, so shared caches must not keep it.
+        assert answer.headers["Cache-Control"] == "private, no-cache"
+        assert tags(api.get(path)) == {"article", "author", "home", "tag", "upload"}
+
+
 @pytest.mark.parametrize("path", ["/api/articles", "/api/articles/a?populate=*", "/uploads/a.txt"])
 def test_what_is_known_already_is_answered_with_the_tags(api: Api, path: str) -> None:
     first = api.get(path)

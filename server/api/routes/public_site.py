@@ -9,6 +9,7 @@ from server.api.request import answer, budget_of, caller_of, state_of, with_cach
 from server.api.response import PRIVATE_REVALIDATE, PUBLIC_REVALIDATE
 from server.api.response_cache import StateCache
 from server.api.routes.handlers import Handlers
+from server.auth.permissions import may_find
 from server.errors import NotFoundError
 from server.service.cache_tags import tags_of_types
 from server.service.public_site import llms
@@ -44,10 +45,11 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
             raise NotFoundError()
         kind, body = texts[name]
         response = Response(body, headers={"Cache-Control": PUBLIC_REVALIDATE}, content_type=kind)
-        schema = state_of(request).schema
-        return with_cache_tags(
-            response, request, tags_of_types([t.uid for t in schema.content_types], schema)
-        )
+        state = state_of(request)
+        # The content of other types is not used. Their tags would reveal that they exist.
+        public = PublicSite(state).actor
+        uids = [type_.uid for type_ in state.schema.content_types if may_find(public, type_.uid)]
+        return with_cache_tags(response, request, tags_of_types(uids, state.schema))
 
     @handles("feed")
     def feed(name: str, format: str) -> Response:

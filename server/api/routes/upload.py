@@ -25,6 +25,7 @@ from server.api.request import (
 from server.api.response import PRIVATE_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.api.routes.write_requests import UNDO, add_undo_header, answer_files, commit_message, is_dry_run
+from server.auth.permissions import may_find
 from server.errors import PayloadTooLargeError, ValidationError
 from server.paths import STATE_FOLDER, state_folder
 from server.query.ast import Query
@@ -72,10 +73,12 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         if UNUSED in params:  # It reveals whether hidden documents use a file.
             require_permission(request, "upload", "destroy")
         listing = find_in_library(caller, query, params)
-        shown = answer(list_response(render(caller, query, listing.documents), query.page, listing.total))
+        body = list_response(render(caller, query, listing.documents), query.page, listing.total)
         if UNUSED in params:
-            return with_cache_tags(shown, request, _tags_of_all(caller))
-        return _with_cache_tags(shown, query)
+            # Changes of hidden documents do not invalidate the response by its tags, so it is private.
+            shown = answer(body, cache_control=PRIVATE_REVALIDATE)
+            return with_cache_tags(shown, request, _tags_of_visible(caller))
+        return _with_cache_tags(answer(body), query)
 
     @handles("findFolders")
     def show_folders() -> Response:
@@ -90,7 +93,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
         require_permission(request, "upload", "findOne")
         caller = caller_of(request)
         shown = answer(dumps(list_uses(caller, key)), cache_control=PRIVATE_REVALIDATE)
-        return with_cache_tags(shown, request, _tags_of_all(caller))
+        return with_cache_tags(shown, request, _tags_of_visible(caller))
 
     @handles("findOneFile")
     def show_file(key: str) -> Response:
@@ -145,8 +148,13 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
             return add_commit_header(answer(_list_answer(made.files_json), 201), made.commit)
 
 
-def _tags_of_all(caller: Caller) -> Iterator[str]:
-    return tags_of_types(caller.state.schema.types, caller.state.schema)
+def _tags_of_visible(caller: Caller) -> Iterator[str]:
+    """Yield the tags of the content types that the caller may find.
+
+    Other tags would reveal that their types exist.
+    """
+    schema = caller.state.schema
+    return tags_of_types((uid for uid in schema.types if may_find(caller.actor, uid)), schema)
 
 
 def _with_cache_tags(response: Response, query: Query) -> Response:
