@@ -33,6 +33,7 @@ roles:
     history: [read]
     branch: [find]
     auth: [callback, register, forgotPassword]
+urls: {article: "https://example.org/articles/{slug}"}
 """
 
 

@@ -242,6 +242,10 @@ def _openapi(site: AttackSite, number: int) -> Request:
     return Request(f"/openapi.json?n={number}", headers=_authorized(site) if number % 2 else {})
 
 
+def _redirects(site: AttackSite, number: int) -> Request:
+    return Request(f"/redirects?at={_commit(site, number)}&n={number}", headers=_authorized(site))
+
+
 def _tokens(site: AttackSite, number: int) -> Request:
     return Request(f"/api/articles/{article_id(0)}", headers={"Authorization": f"Bearer {number:064x}"})
 
@@ -269,6 +273,7 @@ ATTACKS = (
     Attack("diff of 500 versions", _reads("/history/articles/{article}/diff?from={commit}")),
     Attack("blame of 500 versions", _reads("/history/articles/{article}/blame")),
     Attack("history of the site", _reads("/history?pageSize=100&author=a")),
+    Attack("redirects at 2,000 commits", _redirects),
     Attack("deleted documents", _reads("/history/articles?deleted=true")),
     Attack("changes of a branch", _reads("/branches/conflicts/changes?pageSize=100")),
     Attack("2,000 event streams", _reads("/events"), opens_streams=True),

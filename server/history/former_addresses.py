@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, decode, parse
 
 MAX_VERSIONS = 200_000  # Older versions of files are not searched.
+BATCH_VERSIONS = 500  # number of versions that are read between two calls of a checkpoint
 _PATH_NAMES = frozenset(("name", "locale", "documentId"))  # fields that are derived from a file's path
 _FIXED_NAMES = frozenset(("createdAt", "publishedAt"))  # fields that are assumed not to change
 Key = tuple[str, str, str]  # uid, documentId and locale
@@ -58,11 +59,17 @@ class FormerAddresses:
         self._served = ServedCommits(past)
 
     def find(
-        self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
+        self,
+        state: State,
+        head: str,
+        documents: Iterable[Document],
+        types: Collection[Type],
+        checkpoint: Callable[[], None],
     ) -> list[tuple[Document, str]]:
         """Return pairs of a document and one of its former addresses, newest address first.
 
-        The same pair can occur more than once. Raises GitError.
+        The same pair can occur more than once. `checkpoint` is called repeatedly while files are read. If it
+        raises an error, the files that have been read are cached for the next call. Raises GitError.
         """
         if not head:
             return []
@@ -74,28 +81,38 @@ class FormerAddresses:
             if self._rules != rules:
                 self._rules, self._addresses = rules, {}
             versions = list(islice(_versions(self._served.history_of(head), documents), MAX_VERSIONS))
-            self._read(versions, reader)
+            self._read(versions, reader, checkpoint)
             found = ((v.owner, self._addresses[v.commit, v.path]) for v in versions)
             return [(owner, address) for owner, address in found if address]
 
-    def _read(self, versions: Iterable[FormerVersion], reader: "_Reader") -> None:
-        known, self._addresses = self._addresses, {}
+    def _read(
+        self, versions: Sequence[FormerVersion], reader: "_Reader", checkpoint: Callable[[], None]
+    ) -> None:
+        known = self._addresses
+        unread = (version for version in versions if (version.commit, version.path) not in known)
+        while batch := list(islice(unread, BATCH_VERSIONS)):
+            self._read_batch(batch, reader)
+            checkpoint()
+        self._addresses = {(v.commit, v.path): known[v.commit, v.path] for v in versions}
+
+    def _read_batch(self, versions: Iterable[FormerVersion], reader: "_Reader") -> None:
         unread: list[tuple[FormerVersion, PathClaim, str]] = []
+        found: dict[tuple[str, str], str] = {}
         for version in versions:
             key = (version.commit, version.path)
-            self._addresses[key] = known.get(key, "")
-            if key not in known and (found := reader.claim(version)) is not None:
-                claim, pattern = found
+            found[key] = ""
+            if (claimed := reader.claim(version)) is not None:
+                claim, pattern = claimed
                 if reader.needs_file(claim.type, pattern):
                     unread.append((version, claim, pattern))
                 else:
-                    self._addresses[key] = reader.address(version, claim, pattern, {})
+                    found[key] = reader.address(version, claim, pattern, {})
         names = (f"{version.commit}:./{version.path}" for version, _, _ in unread)
         contents = read_named(self.past.site.root, names, MAX_FILE_BYTES)
         for (version, claim, pattern), data in zip(unread, contents, strict=False):
             if data is not None:
-                address = reader.read(version, claim, pattern, data)
-                self._addresses[version.commit, version.path] = address
+                found[version.commit, version.path] = reader.read(version, claim, pattern, data)
+        self._addresses.update(found)
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[FormerVersion]:

@@ -55,6 +55,7 @@ class Budget:
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, is_costly, is_client_gone, on_loop
         self._began: float | None = None
+        self._turn_began: float | None = None
         self._is_write, self._finishes = is_write, finishes
         self._steps: float = settings.api.limits.steps if settings and not is_write else math.inf
         self._bytes: float = settings.api.limits.size if settings else math.inf
@@ -124,7 +125,17 @@ class Budget:
             self._turns.acquire()
         elif not self._turns.acquire_if_free():
             raise NeedsThreadPool(costly=True)
-        self._taken = True
+        self._taken, self._turn_began = True, time.monotonic()
+
+    @property
+    def is_turn_over(self) -> bool:
+        """Whether the request has held the mutex for costly requests longer than the limit on CPU time.
+
+        This includes the time of child processes such as git, which the limit itself does not.
+        """
+        if self._settings is None or self._turn_began is None:
+            return False
+        return time.monotonic() - self._turn_began > self._settings.api.limits.time.total_seconds()
 
     def _take_large(self) -> None:
         # To avoid a deadlock, a request that holds the mutex for costly requests does not wait for this one.

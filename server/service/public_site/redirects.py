@@ -1,9 +1,9 @@
 """Redirects from former addresses and aliases of documents to their current addresses."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from server.auth.permissions import REDIRECTS, require_of_site
 from server.documents.addresses import ALIAS_KEYS
 from server.documents.document import Document
-from server.errors import GitError
+from server.errors import BusyError, GitError, LimitError
 from server.formats.tree import SyntaxProblem, describe_value
 from server.history.former_addresses import FormerAddresses, key_of
 from server.history.past import PastStates
+from server.index.budget import Budget
 from server.problems import Problem
 from server.schema.model import Type
 from server.service.public_site.public_reader import PublicSite
@@ -31,6 +32,7 @@ MAX_SHOWN_CHARS = 200  # limit for an alias in a message
 STATUS = 301
 _ALIAS_WORDS = re.compile(b"|".join(key.encode() for key in ALIAS_KEYS))
 _BATCH_FILES = 500
+_INCOMPLETE = "The redirects are not complete yet; try again"
 
 
 class Redirect(NamedTuple):
@@ -89,23 +91,42 @@ class Redirects:
     def __init__(self, past: PastStates) -> None:
         self.past, self.site = past, past.site
         self._former = FormerAddresses(past)
-        self._aliases: dict[str, tuple[object, Aliases]] = {}
+        # by commit and path, for the current files (commit "") and for the commit that was requested last
+        self._aliases: dict[str, dict[str, tuple[object, Aliases]]] = {}
         self._last: tuple[State, str, RedirectList] | None = None
         self._same: tuple[object, RedirectList] | None = None
 
     def list_redirects(self, caller: Caller) -> RedirectList:
-        require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
-        state, head, last = caller.state, caller.commit or self.site.git.committed.commit, self._last
-        if last is None or last[1] != head or not last[0].shows_same_content(state):
-            caller.budget.take_turn()
-            last = self._last = state, head, self._find(PublicSite(state, caller.budget), caller.commit, head)
-        return last[2]
+        """Return the redirects at the caller's state.
 
-    def _find(self, public: PublicSite, commit: str, head: str) -> RedirectList:
+        Raises BusyError if reading the files, including git's work, takes longer than `api.limits.time`. The
+        next call then continues with the remaining files.
+        """
+        require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
+        head = caller.commit or self.site.git.committed.commit
+        if (found := self._cached(caller.state, head)) is None:
+            caller.budget.take_turn()
+            # While this request waited for its turn, another one may have listed them.
+            found = self._cached(caller.state, head)
+        if found is None:
+            public = PublicSite(caller.state, caller.budget)
+            found = self._find(public, caller.commit, head, partial(_checkpoint, caller.budget))
+            self._last = caller.state, head, found
+        return found
+
+    def _cached(self, state: State, head: str) -> RedirectList | None:
+        last = self._last
+        return last[2] if last and last[1] == head and last[0].shows_same_content(state) else None
+
+    def _find(
+        self, public: PublicSite, commit: str, head: str, checkpoint: Callable[[], None]
+    ) -> RedirectList:
         documents = list(public.documents())
-        declared = list(self._read_aliases(documents, commit))
+        declared = list(self._read_aliases(documents, commit, checkpoint))
         try:
-            former = self._former.find(public.state, head, (d for d, _ in documents), public.types)
+            former = self._former.find(
+                public.state, head, (d for d, _ in documents), public.types, checkpoint
+            )
         except GitError:  # The clone is damaged or incomplete, so only the aliases are known.
             former = []
         owners = _first_of_each(former)
@@ -121,30 +142,38 @@ class Redirects:
             self._same = inputs, make_redirects(documents, declared, owners, aliases_from_root=from_root)
         return self._same[1]
 
-    def _read_aliases(self, documents: Sequence[tuple[Document, str]], commit: str) -> Iterator[Alias]:
+    def _read_aliases(
+        self, documents: Sequence[tuple[Document, str]], commit: str, checkpoint: Callable[[], None]
+    ) -> Iterator[Alias]:
         addresses = {document.path: (document, address) for document, address in documents}
         entries = {} if commit else self.site.basis()[3]
-        known = {} if commit else self._aliases
+        known = self._aliases.get(commit, {})
         current: dict[str, tuple[object, Aliases]] = {}
         unread: dict[str, tuple[tuple[str, ...], object]] = {}
         types = {document.type.uid: document.type for document, _ in documents}
         public_keys = {uid: _public_keys(type_) for uid, type_ in types.items()}
         for path, (document, _) in addresses.items():
             keys = public_keys[document.type.uid]
-            mark: object = (keys, entries[path].signature) if path in entries else None
+            signature: object = commit or (entries[path].signature if path in entries else None)
+            mark: object = None if signature is None else (keys, signature)
             if mark and path in known and known[path][0] == mark:
                 current[path] = known[path]
             elif keys:
                 unread[path] = keys, mark
-        for path, data in self._read(unread, commit):
+        for number, (path, data) in enumerate(self._read(unread, commit), start=1):
             keys, mark = unread[path]
             has_aliases = data and _ALIAS_WORDS.search(data)
             current[path] = mark, tuple(read_aliases(path, data, keys)) if data and has_aliases else ()
-        if not commit:
-            self._aliases = current
+            if number % _BATCH_FILES == 0:
+                self._cache_aliases(commit, {**known, **current})
+                checkpoint()
+        self._cache_aliases(commit, current)
         for path, (document, address) in addresses.items():
             for text, line in current[path][1] if path in current else ():
                 yield Alias(document, address, text, line)
+
+    def _cache_aliases(self, commit: str, aliases: dict[str, tuple[object, Aliases]]) -> None:
+        self._aliases = {"": self._aliases.get("", {}), commit: aliases}
 
     def _read(self, paths: Iterable[str], commit: str) -> Iterator[tuple[str, bytes | None]]:
         if not commit:
@@ -154,6 +183,17 @@ class Redirects:
         while part := list(islice(rest, _BATCH_FILES)):
             names = (f"{commit}:./{path}" for path in part)
             yield from zip(part, read_named(self.site.root, names, MAX_FILE_BYTES), strict=False)
+
+
+def _checkpoint(budget: Budget) -> None:
+    try:
+        budget.check()
+    except LimitError as error:
+        if error.details.get("limit") == "time":
+            raise BusyError(_INCOMPLETE) from error
+        raise
+    if budget.is_turn_over:
+        raise BusyError(_INCOMPLETE)
 
 
 def _public_keys(type_: Type) -> tuple[str, ...]:

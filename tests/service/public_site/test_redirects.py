@@ -1,6 +1,7 @@
 """Redirects from former addresses: aliases, renamed files and changed attributes."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,17 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.auth.owner import OWNER
+from server.bounded import BoundedMutex
 from server.commands.cli import main
+from server.config.model import with_values
+from server.errors import BusyError, ClientGone
+from server.history import former_addresses
+from server.history.past import PastStates
+from server.index.budget import Budget
+from server.service.public_site import redirects as redirect_lists
+from server.service.public_site.redirects import Redirects
+from server.service.read import Caller
 from server.site.aliases import resolve_alias
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
@@ -305,6 +316,67 @@ def test_any_alias_is_a_path_or_refused(text: str) -> None:
     assert source.startswith("/")
     assert source.isascii()
     assert not any(character in source for character in " \"'<>\\\n\r\t#;{}")
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+class Lister:
+    """A site whose requests have so little time that they end at the first checkpoint."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(former_addresses, "BATCH_VERSIONS", 2)
+        monkeypatch.setattr(redirect_lists, "_BATCH_FILES", 2)
+        self.site = opened(root)
+        self.past = PastStates(self.site)
+        self.redirects = Redirects(self.past)
+        self.settings = with_values(self.site.state.settings, {"api.limits.time": timedelta(microseconds=1)})
+
+    def sources(self, *, commit: str = "", is_gone: bool = False) -> list[str]:
+        state = self.past.state_for_request(commit, self.site.state.settings) if commit else self.site.state
+        turns = BoundedMutex("take long", 1, 1)
+        with Budget(self.settings, turns, is_client_gone=lambda: is_gone) as budget:
+            found = self.redirects.list_redirects(Caller(state, OWNER, budget=budget, commit=commit))
+        return [redirect.source for redirect in found.redirects]
+
+    def repeat(self, commit: str = "") -> tuple[int, list[str]]:
+        """Return the number of requests until the list is complete, and the list."""
+        for number in range(1, 20):
+            try:
+                return number, self.sources(commit=commit)
+            except BusyError:
+                continue
+        raise AssertionError("the list is never complete")
+
+
+def test_requests_with_too_little_time_complete_the_list_together(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        change(root, "content/articles/fog.md", article(f"fog-{number}"))
+    number, found = Lister(root, monkeypatch).repeat()
+    assert 10 < number < 20
+    assert len(found) == 20
+    assert f"{found}" == f"{sorted(redirects(root))}"
+
+
+@pytest.mark.parametrize("past", [False, True], ids=["current", "at a commit"])
+def test_aliases_are_read_by_several_requests(
+    root: Path, monkeypatch: pytest.MonkeyPatch, past: bool
+) -> None:
+    aliased = {f"page-{n}": {"title": "Page", "aliases": [f"/alias-{n}"]} for n in range(9)}
+    write(root, documents("pages", **aliased))
+    commit_all(root)
+    number, found = Lister(root, monkeypatch).repeat(git(root, "rev-parse", "HEAD").strip() if past else "")
+    assert number > 2
+    assert found == [f"/alias-{n}" for n in range(9)]
+
+
+def test_listing_ends_if_the_client_has_disconnected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        change(root, "content/articles/fog.md", article(f"fog-{number}"))
+    with pytest.raises(ClientGone):
+        Lister(root, monkeypatch).sources(is_gone=True)
 
 
 # --- HTTP -----------------------------------------------------------------------------------------
