@@ -434,7 +434,7 @@ def _new_role(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 def _of_branches() -> Iterator[Case]:
     yield from _of("findBranches", "/branches")
-    yield from _of("findBranchChanges", "/branches/next/changes")
+    yield from _of("findBranchChanges", "/branches/next/changes", "/branches/settings/changes")
     yield from _of("findBranchProblems", "/branches/next/problems")
     yield _send("createBranch", "/branches", {"name": "<branch>", "from": "main~1"}, _branch_name)
     yield _send("deleteBranch", "/branches/<branch>", None, new_branch)

@@ -28,7 +28,8 @@ from server.documents.document import DRAFT, Document
 from server.errors import ValidationError
 from server.events import reading
 from server.events.model import Event
-from server.history import uncommitted
+from server.history import resolve_commit, uncommitted
+from server.history.former_ids import FormerIds
 from server.history.viewer import Viewer
 from server.index.find import Listing, find
 from server.index.snapshot import View
@@ -48,6 +49,7 @@ from server.service.cache_tags import tag_of_bytes
 from server.service.read import Reader
 from server.service.render import Renderer
 from server.site.site import State
+from server.storage.git.refs import find_commit
 from server.write import prepare
 from server.write.validate import Validator
 
@@ -180,6 +182,19 @@ def _read_past_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Entrance, "_resolve", resolve)
 
 
+def _confirm_former_ids_of_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = FormerIds.new_id
+
+    def new_id(self: FormerIds, state: State, former: tuple[str, str], *, with_drafts: bool) -> str:
+        return find(self, state, former, with_drafts=True)
+
+    monkeypatch.setattr(FormerIds, "new_id", new_id)
+
+
+def _read_the_stash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolve_commit, "find_public_commit", find_commit)
+
+
 def _keep_past_answers_in_shared_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response, "_cache_control", lambda answer, environ: PUBLIC_REVALIDATE)
 
@@ -308,6 +323,8 @@ FAULTS = (
         _show_uncommitted_files,
     ),
     Fault("anybody reads past commits", ("findOneDocument",), _read_past_commits),
+    Fault("former ids of drafts are confirmed", ("findOneDocument",), _confirm_former_ids_of_drafts),
+    Fault("the stash is read", ("findOneDocument",), _read_the_stash),
     Fault("shared caches keep past answers", ("findOneDocument",), _keep_past_answers_in_shared_caches),
     Fault("answers are shown that were kept for others", _READS, _show_answers_that_were_kept_for_others),
     Fault("events of hidden types are shown", ("findEvents",), _show_events_of_hidden_types),

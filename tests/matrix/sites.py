@@ -257,19 +257,22 @@ def served(s: Secrets) -> dict[str, str]:
             else {}
         ),
         "content/articles/mv.json": article(s, "Moved here", **_LINES),
+        "content/articles/named.json": article(s, "Renamed before it was published", **_OTHER_LINES),
         **{f"content/articles/{d}.draft.json": article(s, s.text(Group.DRAFT, d)) for d in drafts},
         **{f"content/vaults/{v}.json": document(title=s.text(Group.HIDDEN, v)) for v in vaults},
     }
 
 
 _LINES = {f"line{n}": f"the same in both, line {n}" for n in range(12)}
+_OTHER_LINES = {f"row{n}": f"common to the draft and the article, row {n}" for n in range(12)}
 
 
 def past(s: Secrets) -> dict[str, str]:
     """Return the files of the first commit."""
     gone = {"gone", *(["gone2"] if s.more(Group.PAST) else [])}
     files = served(s)
-    del files["content/articles/mv.json"]
+    del files["content/articles/mv.json"], files["content/articles/named.json"]
+    former = f"content/articles/{s.text(Group.DRAFT, 'former')}.draft.json"
     return {
         **files,
         "content/articles/a1.json": article(s, s.text(Group.PAST, "title")),
@@ -277,6 +280,7 @@ def past(s: Secrets) -> dict[str, str]:
         "content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "earlier")),
         "content/vaults/vgone.json": document(title=s.text(Group.HIDDEN, "deleted")),
         "content/vaults/mv.json": article(s, s.text(Group.HIDDEN, "moved"), **_LINES),
+        former: article(s, "Renamed before it was published", **_OTHER_LINES),
         "content/uploads/old.txt": s.text(Group.PAST, "upload"),
         **{f"content/articles/{name}.json": article(s, s.text(Group.PAST, name)) for name in gone},
     }
@@ -302,6 +306,10 @@ def history(s: Secrets) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     if s.more(Group.BRANCH):
         other["content/articles/r2.json"] = article(s, s.text(Group.BRANCH, "r2"))
     yield "next", "Change on a branch", {**after, **other}
+    comments = [s.text(Group.NEVER, f"comment {number}") for number in range(3)]
+    settings = after["site.yaml"].replace('"Matrix"', '"Another name"').rstrip()
+    changed = f"# {comments[0]}\n{settings} # {comments[1]}\n# {comments[2]}\n"
+    yield "settings", "Change the settings", {**after, "site.yaml": changed}
     yield s.text(Group.BRANCH, "name"), s.text(Group.BRANCH, "message"), {**after, **other}
 
 
@@ -399,7 +407,8 @@ class Twin:
 
     def list_commits(self) -> list[str]:
         """Return the ids of all commits. The order is the same in each twin site."""
-        self.commits = git(self.api.root, "rev-list", "--all", "--reverse", "--topo-order").split()
+        commits = ("--exclude=refs/stash", "--all")  # Nobody can guess the id of the stash.
+        self.commits = git(self.api.root, "rev-list", *commits, "--reverse", "--topo-order").split()
         return self.commits
 
 
@@ -430,6 +439,8 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
     stream = b"".join(_stream(history(secrets)))
     subprocess.run(["git", "fast-import", "--quiet"], cwd=root, input=stream, check=True)
     git(root, "reset", "-q", "--hard", "main")
+    write(root, {"content/articles/a1.json": article(secrets, secrets.text(Group.NEVER, "stash"))})
+    git(root, "stash", "push", "-q")
     write(root, uncommitted(secrets))
     _age_configuration(root, served(secrets))
     api = Api.of(opened(root))
