@@ -46,6 +46,14 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
     return {**files, **_behind_links(root, files, links)} if links else files
 
 
+def read_blob_ids(root: Path, commit: str) -> dict[str, str]:
+    """Return the blob ids of the files in a commit, by path. Symbolic links are left out."""
+    output = git_or_fail(root, "ls-tree", "-r", "-z", commit)
+    lines = (line.partition("\t") for line in output.split("\0"))
+    parts = ((about.split(), path) for about, _, path in lines if path)
+    return {path: id_ for (mode, _, id_), path in parts if mode in _FILE_MODES}
+
+
 def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blob]) -> dict[str, Blob]:
     ids = [blob.id for blob in links.values()]
     read = dict(zip(ids, read_blobs(root, ids), strict=True))

@@ -22,6 +22,7 @@ from server.service.public_site import redirects as redirect_lists
 from server.service.public_site.redirects import Redirects
 from server.service.read import Caller
 from server.site.aliases import resolve_alias
+from server.storage.git.tree import read_blob_ids
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, documents, opened, write
@@ -358,6 +359,29 @@ def test_requests_with_too_little_time_complete_the_list_together(
     assert 10 < number < 20
     assert len(found) == 20
     assert f"{found}" == f"{sorted(redirects(root))}"
+
+
+def test_a_commit_whose_files_are_listed_has_the_same_former_addresses(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only commits that change many files are listed in one step."""
+    for number in range(4):
+        write(root, {"content/articles/ferry.yaml": f"title: Ferry\nslug: ferry-{number}\n"})
+        change(root, "content/articles/fog.md", article(f"fog-{number}"))
+    found = redirects(root)
+    assert len(found) == 8
+    listed = list[str]()
+
+    def read(root: Path, commit: str) -> dict[str, str]:
+        listed.append(commit)
+        return read_blob_ids(root, commit)
+
+    monkeypatch.setattr(former_addresses, "read_blob_ids", read)
+    monkeypatch.setattr(former_addresses, "MIN_LISTED_VERSIONS", 2)
+    assert redirects(root) == found
+    assert len(listed) == 5
+    ids = read_blob_ids(root, "HEAD")
+    assert ids["content/articles/fog.md"] == git(root, "rev-parse", "HEAD:content/articles/fog.md").strip()
 
 
 @pytest.mark.parametrize("past", [False, True], ids=["current", "at a commit"])
