@@ -7,11 +7,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -118,27 +117,27 @@ def load_contents(
     roots = Layout(configuration.schema, configuration.settings).roots
     cache = _cache(folder / "documents", configuration) if folder else None
     apart = can_fork and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
-    with ThreadPoolExecutor(1) as beside:  # Run git while the cache is loaded.
+    with _listing_files(root, roots, use_process=apart) as walked, ThreadPoolExecutor(1) as beside:
+        # Run git while the cache is loaded and the files are listed.
         git_future = beside.submit(read_git_state, root, GitState())
         kept = cache.load(configuration.schema.types) if cache else {}
-        listing = None if apart else walk(root, roots)
+        if on_cached and apart and kept:
+            before = Contents.of(root, image_cache, configuration, git_future.result())
+            before.entries = kept
+            on_cached(before)
+        listing = walked()
         git = git_future.result()
     contents = Contents.of(root, image_cache, configuration, git)
-    contents.entries = kept
-    with _comparing(contents.store, kept, listing) as compared:
-        if on_cached and apart and kept:
-            on_cached(contents)
-        comparison = compared()
-    listing = comparison.listing
     contents.folder_problems, contents.links = tuple(listing.problems), listing.links
     readers = partial(_read_in_processes, nice=nice) if can_fork else _read_in_new_processes
     begin = partial(readers, contents.store, cores) if cores > 1 else None
-    contents.entries = _read_all(contents.store, comparison, cache, kept, progress, begin, packed_entries)
+    contents.entries = _read_all(contents.store, listing, cache, kept, progress, begin, packed_entries)
     if replaced_documents is not None:
         replaced_documents.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = find_unsettled(contents.entries.values(), began)
-    # With `clean_check`, workers need not compare all entries.
-    if listing.is_summary:
+    # With `clean_check`, workers need not compare all entries. Cached entries have already been compared with
+    # the listing.
+    if contents.entries == kept and kept.keys() == listing.files.keys():
         contents.clean_check = (contents.apply_counter, listing.digest())
     else:
         find_changed_files(contents, (), listing)
@@ -149,51 +148,15 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
     return ParseCache(path, stamp_of(configuration), partial(reuse_rule, configuration))
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    """Difference between the files of a site and the entries in the cache.
-
-    `renewed` lists files whose signature has changed, but not their content. It maps each path to the new
-    signature and the time when the file was read, in nanoseconds since 1970. `outdated` contains the paths of
-    cached entries that can't be used, and `missing` the paths of files that must be read. If nothing differs,
-    `listing` is only a summary.
-    """
-
-    listing: FileListing
-    renewed: Mapping[str, tuple[Signature, int]]
-    outdated: Collection[str]
-    missing: list[str]
-
-
 @contextmanager
-def _comparing(
-    store: Store, kept: Mapping[str, Entry], listing: FileListing | None
-) -> Iterator[Callable[[], _Comparison]]:
-    if listing is not None:
-        yield partial(_compare, store, kept, listing)
+def _listing_files(
+    root: Path, folders: tuple[str, ...], *, use_process: bool
+) -> Iterator[Callable[[], FileListing]]:
+    if not use_process:
+        yield lambda: walk(root, folders)
         return
-    # A forked process inherits the entries, so they are not sent to it.
-    with multiprocessing.get_context("fork").Pool(1, _begin_comparing, (store, kept)) as pool:
-        yield pool.apply_async(_compare_in_child).get
-
-
-def _compare(store: Store, kept: Mapping[str, Entry], listing: FileListing) -> _Comparison:
-    exists, files = listing.files.__contains__, listing.files
-    owners = {store.owning_file(p, exists) if p.endswith(SIDECAR_SUFFIX) else p for p in files}
-    renewed, outdated = dict[str, tuple[Signature, int]](), list[str]()
-    for path, entry in kept.items():
-        if path not in owners or not _has_same_timestamps(store, entry, files[path]):
-            outdated.append(path)
-        elif entry.signature != files[path] or not entry.is_settled:
-            signature = _signature_of_same_bytes(store, entry)
-            if signature is None:
-                outdated.append(path)
-            else:
-                renewed[path] = signature, time.time_ns()
-    missing = sorted((owners - kept.keys()).union(owners.intersection(outdated)))
-    if not (renewed or outdated or missing or len(files) != len(kept)):
-        listing = replace(listing, files={}, is_summary=True)
-    return _Comparison(listing, renewed, outdated, missing)
+    with multiprocessing.get_context("fork").Pool(1, _end_silently) as pool:
+        yield pool.apply_async(walk, (root, folders)).get
 
 
 def _replaced_documents(kept: Mapping[str, Entry], entries: Mapping[str, Entry]) -> Iterator[Document]:
@@ -205,26 +168,25 @@ def _replaced_documents(kept: Mapping[str, Entry], entries: Mapping[str, Entry])
 
 def _read_all(
     store: Store,
-    comparison: _Comparison,
+    listing: FileListing,
     cache: ParseCache | None,
     kept: Mapping[str, Entry],
     progress: Progress | None,
     readers: Readers | None,
     packed: bytearray | None,
 ) -> dict[str, Entry]:
-    missing, entries = comparison.missing, dict(kept)
-    for path in comparison.outdated:
-        del entries[path]
-    for path, (signature, at) in comparison.renewed.items():
-        entries[path] = entries[path]._replace(signature=signature, read_at_ns=at)
-    done, total = len(entries), len(entries) + len(missing)
-    if cache and len(kept) + cache.unused - done > total // 2:
-        cache.replace([*pack_in_blocks(entries.values())])
-    elif cache and comparison.renewed:
-        cache.add([pack(entries[path] for path in comparison.renewed)])
+    exists = listing.files.__contains__
+    owners = {store.owning_file(p, exists) if p.endswith(SIDECAR_SUFFIX) else p for p in listing.files}
+    used, missing = _split_cached(store, kept, owners, listing.files)
+    entries = {entry.path: entry for entry in used}
+    if cache and len(kept) + cache.unused - len(used) > (len(used) + len(missing)) // 2:
+        cache.replace([*pack_in_blocks(used)])
+    elif cache and (renewed := [entry for entry in used if entry is not kept[entry.path]]):
+        cache.add([pack(renewed)])
     if packed is not None:
-        for part in pack_in_blocks(entries.values()):
+        for part in pack_in_blocks(used):
             packed += frame(part)
+    done = len(used)
     for block, read in _read(store, missing, readers if len(missing) >= MIN_PARALLEL_FILES else None):
         entries.update((entry.path, entry) for entry in read)
         # Written block by block, because all blocks together use as much memory as the site.
@@ -235,23 +197,37 @@ def _read_all(
             packed += frame(block) + frame(others)
         done += BLOCK_ENTRIES
         if progress:
-            progress(min(done, total), total)
+            progress(min(done, len(owners)), len(owners))
     if progress:
-        progress(total, total)
+        progress(len(owners), len(owners))
     return entries
 
 
-def _has_same_timestamps(store: Store, entry: Entry, signature: Signature) -> bool:
-    derived = entry.derived
-    return derived is None or store.derived_timestamps(entry.path, signature[0] / 1e9) == derived
+def _split_cached(
+    store: Store,
+    cached_entries: Mapping[str, Entry],
+    paths: set[str],
+    signatures: Mapping[str, Signature],
+) -> tuple[list[Entry], list[str]]:
+    used: list[Entry] = []
+    for path, known in cached_entries.items():
+        one = _valid_entry(store, known, path, signatures[path]) if path in paths else None
+        if one is not None:
+            used.append(one)
+    return used, sorted(paths.difference(entry.path for entry in used))
 
 
-def _signature_of_same_bytes(store: Store, entry: Entry) -> Signature | None:
+def _valid_entry(store: Store, entry: Entry, path: str, signature: Signature) -> Entry | None:
+    if entry.derived and store.derived_timestamps(path, signature[0] / 1e9) != entry.derived:
+        return None
+    if entry.signature == signature and entry.is_settled:
+        return entry
     try:
-        data, signature = read_bytes(store.root, entry.path)
+        data, signature = read_bytes(store.root, path)
     except (OSError, SyntaxProblem):
         return None
-    return signature if digest_of(data) == entry.digest else None
+    same = digest_of(data) == entry.digest
+    return entry._replace(signature=signature, read_at_ns=time.time_ns()) if same else None
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
@@ -318,20 +294,6 @@ def _begin_reader(store: Store, nice: int = 0) -> None:
     _store = store
     os.nice(nice)
     _end_silently()
-
-
-_compared: Any = None
-
-
-def _begin_comparing(store: Store, kept: Mapping[str, Entry]) -> None:
-    global _compared
-    _compared = (store, kept)
-    _end_silently()
-
-
-def _compare_in_child() -> _Comparison:
-    store, kept = _compared
-    return _compare(store, kept, walk(store.root, store.layout.roots))
 
 
 def _end_silently() -> None:
