@@ -133,7 +133,8 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 class Source:
     """Reader of the event log for a hub.
 
-    `newest` returns the number of the newest event whose change is already served by all workers.
+    Clients are sent events only once all workers serve the change. `newest` returns the number of the last
+    such event.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ class Indexer:
     def begin(self, shape: str) -> None:
         """Prepare to receive all versions again.
 
-        `shape` is the digest from `texts.shape`. If it differs from the index's digest, searches ignore the
+        `shape` is the digest that `texts.shape` returns. If it differs from the index's digest, searches ignore the
         index until all versions have been received.
         """
         self._seen = set()

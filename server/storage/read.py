@@ -28,7 +28,7 @@ def parse(
     positions: Positions | None = None,
     repeats: list[DuplicateKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse a document file. `body` is the name of the attribute below the front matter.
+    """Parse a document file. `body` names the attribute that contains the text below the front matter.
 
     Except for JSON, the positions of values are added to `positions`, and duplicate keys to `repeats`. Raises
     SyntaxProblem.

@@ -147,7 +147,8 @@ def describe_variants(record: Mapping[str, Mapping[str, int]], upload_path: str)
 def make_variants(folder: Path, key: str, file: IO[bytes], extension: str) -> None:
     """Create the variants and the placeholder of an image, unless they exist. `key` is the hash of the image.
 
-    Raises UnresizableError if this can't succeed, BusyError if other images take too long, or OSError.
+    Raises UnresizableError if the image can't be resized, BusyError if other images take too long, or
+    OSError.
     """
     target = folder / key
     folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.

@@ -23,7 +23,7 @@ from server.tools.importer.uploads import merge_uploads
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options of `bifolio import strapi`."""
+    """Options of an import, which `bifolio import strapi` takes."""
 
     dry_run: bool = False
     overwrite: bool = False
