@@ -49,8 +49,8 @@ class Indexer:
     def begin(self, shape: str) -> None:
         """Prepare to receive all versions again.
 
-        `shape` is the digest that `texts.shape` returns. If it differs from the index's digest, searches ignore the
-        index until all versions have been received.
+        `shape` is the digest that `texts.shape` returns. If it differs from the index's digest, searches
+        ignore the index until all versions have been received.
         """
         self._seen = set()
         if self.status.shape != shape:

@@ -147,7 +147,10 @@ def index_entries_written_by_git(repository: Repository, paths: list[str]) -> di
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index to `copy`. Return the index file's mark (see `file_mark`), or None if it does not exist."""
+    """Copy git's index to `copy`.
+
+    Return the index file's mark (see `file_mark`), or None if it does not exist.
+    """
     try:
         copy.unlink(missing_ok=True)  # Delete the old copy first, because it may be a hard link to the index.
         before = file_mark_of(repository.index)
