@@ -133,22 +133,31 @@ class Users:
         return self.get(int(key.partition(" ")[2]))
 
     def find(self, identifier: str) -> User | None:
-        """Find a user by name or email address. Look-alike names count as equal."""
         row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 
-    def _find_row(self, identifier: str) -> Any:
+    def find_by_identifier(self, identifier: str) -> User | None:
+        """Find a user by name or email address. Look-alike names count as equal."""
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases of older releases, the names of two users can look alike. In that case, only the older
         # user's row has the name key, so the name itself is also compared.
         statement = (
-            f"SELECT password, {_COLUMNS} FROM users WHERE email = ? OR username = ? OR name_key = ?"
+            f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
         )
         with self.engine.reading() as connection:
             found = connection.execute(statement, (email, name, name_key(identifier), email, name))
-            return found.fetchone()
+            row = found.fetchone()
+        return _user(row) if row else None
+
+    def _find_row(self, identifier: str) -> Any:
+        name, email = plain_name(identifier), plain_address(identifier)
+        statement = (
+            f"SELECT password, {_COLUMNS} FROM users WHERE username = ? OR email = ? ORDER BY email = ? DESC"
+        )
+        with self.engine.reading() as connection:
+            return connection.execute(statement, (name, email, email)).fetchone()
 
     def create(
         self,

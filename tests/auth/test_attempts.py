@@ -230,12 +230,12 @@ def test_all_spellings_of_a_name_that_nobody_has_are_one(api: Api) -> None:
     assert [login(api, spelling) for spelling in spellings * 3] == [400] * 10 + [429] * 5
 
 
-def test_a_name_in_another_case_counts_for_the_account(api: Api) -> None:
-    assert [login(api, "ZOË", "wrong") for _ in range(10)] == [400] * 10
+def test_a_name_in_another_case_does_not_log_in_but_counts_for_the_account(api: Api) -> None:
+    assert [login(api, "ZOË", "secret12") for _ in range(10)] == [400] * 10
     assert login(api, "Zoë", "secret12") == 429
 
 
-@pytest.mark.parametrize("identifier", ["  Zoe\u0308 ", "\u3000Zoë\u00a0", "ZOË", "ZOE@example.org"])
+@pytest.mark.parametrize("identifier", ["  Zoe\u0308 ", "\u3000Zoë\u00a0", "ZOE@example.org"])
 def test_other_spellings_log_in(api: Api, identifier: str) -> None:
     assert login(api, identifier, "secret12") == 200
 

@@ -67,7 +67,7 @@ def check_password(request: Request, body: object) -> User:
 
 
 def login_attempt_for(request: Request, identifier: str) -> Attempt:
-    return login_attempt(request, identities_of(request).users.find(identifier), identifier)
+    return login_attempt(request, identities_of(request).users.find_by_identifier(identifier), identifier)
 
 
 def login_attempt(request: Request, user: User | None, identifier: str) -> Attempt:
