@@ -263,8 +263,9 @@ class _ReadyMessage:
         """Start a process that prints the message when the returned function is called."""
         # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
-        ready = forking.Event()
-        forking.Process(target=_report_ready, args=(self, ready), daemon=True).start()
+        is_closed, ready = forking.Event(), forking.Event()
+        forking.Process(target=_report_ready, args=(self, is_closed, ready), daemon=True).start()
+        is_closed.wait(START_TIMEOUT_S)
 
         def is_ready() -> None:
             if self.previous_server:
@@ -287,10 +288,12 @@ class _ReadyMessage:
             return ""
 
 
-def _report_ready(message: _ReadyMessage, ready: Event) -> None:
+def _report_ready(message: _ReadyMessage, is_closed: Event, ready: Event) -> None:
     # This runs in a separate process, because reading documents copies memory pages. The copies are freed
-    # when the process ends. The process closes the listening socket, so it does not keep the port in use.
+    # when the process ends. The process closes the listening socket before the server accepts requests, so
+    # that it can't keep the port in use after the server has stopped.
     message.listener.close()
+    is_closed.set()
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not ready.wait(START_TIMEOUT_S):
