@@ -31,8 +31,8 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(
 class Region:
     """The part of a file that contains keys.
 
-    `body` is the index at which the Markdown body starts. If there is no body, it is at or after the end of
-    the text.
+    `body` is the index at which the Markdown body starts. For a file without a body, it is the
+    length of the text or greater.
     """
 
     style: str

@@ -214,7 +214,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
                 change = FileChange(word[0], next(tokens, ""), first, int(word[1:]))
             else:  # For a merge, git prints one status per parent and omits old names.
                 change = FileChange(word if word in "AMDT" else "M", first)
-            changes.extend(_restrict_to_folder(change, prefix) if prefix else (change,))
+            changes.extend(_restrict_to_folder(change, prefix))
     if head:
         yield _commit(head, changes)
 
@@ -224,6 +224,9 @@ def _restrict_to_folder(change: FileChange, prefix: str) -> Iterator[FileChange]
 
     Moving a file into the folder counts as adding it, and moving it out as deleting it.
     """
+    if not prefix:  # The site is the whole repository.
+        yield change
+        return
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
     if is_inside and (was_inside or not change.before):
